@@ -255,6 +255,10 @@ private:
 
   absl::Status enqueueFill() {
     const auto full = [&] { return queue.size() >= compiled + kFill; };
+    for (const TuneRow &row : bestOf(exact))
+      if (search.ladder().isBudget(row.point.remat))
+        for (const TunePoint &point : otherSchedules(row.point))
+          enqueue({point, row.trial.seconds});
     for (bool more = true; more && !full();) {
       for (const TuneCandidate &one : search.candidates(true)) {
         if (full())
@@ -290,7 +294,11 @@ private:
       result.boundSeconds = std::min(result.boundSeconds, row.trial.kernelSeconds);
     if (result.boundSeconds == kNever)
       result.boundSeconds = 0;
-    result.rejections = rejectionsOf(request, space, search.ladder(), search.families());
+    std::set<TunePoint> shown;
+    for (const auto *rows : {&result.best, &result.front})
+      for (const TuneRow &row : *rows)
+        shown.insert(row.point);
+    result.rejections = rejectionsOf(request, space, search.ladder(), search.families(), shown.size());
     progress(1, "");
     return result;
   }

@@ -165,6 +165,11 @@ void TraceRecorder::AddRun(fmt::memory_buffer* text) const {
   AddQuoted(text, run_.device);
   Add(text, ",\"replica\":{},\"shard\":{}", run_.replica, run_.shard);
   if (run_.step_ms > 0) Add(text, ",\"step_ms\":{:.17g}", run_.step_ms);
+  for (const auto& [key, value] : {std::pair("target", &run_.target), std::pair("link", &run_.link)}) {
+    if (value->empty()) continue;
+    Add(text, ",\"{}\":", key);
+    AddQuoted(text, *value);
+  }
   Add(text, "}}}}");
 }
 

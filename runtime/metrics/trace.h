@@ -34,7 +34,9 @@ struct TraceRun {
   std::string plan;    // PlanHashText
   std::string device;  // "cpu", "cuda", "null"
   int replica = 1, shard = 1;
-  double step_ms = 0;  // of a step that was not traced, the median; 0: not known
+  double step_ms = 0;       // of a step that was not traced, the median; 0: not known
+  std::string target = {};  // "null": the machine that was simulated; else empty
+  std::string link = {};    // that collectives went over where one was emulated; else empty
 };
 
 // Records what each stream of one rank did, and when: a process in the trace is a rank, a thread (track) a

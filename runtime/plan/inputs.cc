@@ -126,6 +126,8 @@ bool TakesTokens(const proto::Plan& plan) {
   });
 }
 
+std::string_view CountedWord(const proto::Plan& plan) { return TakesTokens(plan) ? "tokens" : "examples"; }
+
 std::string_view ExampleWord(const proto::Plan& plan) { return TakesTokens(plan) ? "sequences" : "examples"; }
 
 std::string BatchText(const proto::Plan& plan) {

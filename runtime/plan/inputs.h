@@ -49,6 +49,8 @@ std::string ExampleText(const proto::Input& input);
 
 // Whether an input is filled by tokens, or what follows them.
 bool TakesTokens(const proto::Plan& plan);
+// What rates count: "tokens", or "examples".
+std::string_view CountedWord(const proto::Plan& plan);
 // "sequences" of tokens, or "examples".
 std::string_view ExampleWord(const proto::Plan& plan);
 // What a rank takes at a time: "4 x 64 tokens", "32 examples".

@@ -20,7 +20,7 @@ inline DeviceClass DeviceOf(const Target& target) {
   return target.cuda() ? DeviceClass::kCuda : DeviceClass::kCpu;
 }
 
-inline constexpr size_t kLongestTargetName = 256;      // bytes
+inline constexpr size_t kLongestTargetName = 256;     // bytes
 inline constexpr size_t kMostTargetBytes = 64 << 10;  // in a plan: some 1,600 kernels that were timed
 
 // Whether more is said to be reached than the peak, which a target need not know (0).

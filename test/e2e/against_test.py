@@ -99,6 +99,19 @@ class Against(EndToEnd):
         self.check("ftexec", plan, "--steps=8", "--resume=auto", f"--trace={trace}", "--trace-steps=2", *keep)
         self.assertEqual({e["args"]["step"] for e in json.loads(trace.read_text())["traceEvents"] if "step" in e.get("args", {})}, {4, 5})
 
+    def test_an_emulated_link_is_told(self):
+        plan, trace = self.compiled("gpt2", "full_shard"), self.dir / "trace.json"
+        done = self.check("ftrun", "--standalone", "--nproc-per-node=2", BIN / "ftexec", plan, f"--data={self.text}", "--steps=22", "--threads=1",
+                          "--progress=off", "--emulate-link=5,100", f"--trace={trace}", "--trace-steps=2")
+        link = "emulated link of 5 Gb/s and 100 us"
+        self.assertTrue(any("predicted for cpu" in line and line.endswith(f"; over an {link}") for line in done.stdout.splitlines()), done.stdout)
+        text = self.check("ftc", "explain", plan, f"--against={trace}").stdout
+        self.assertIn(f"measured over an {link}: predicted so only where the target was calibrated over it", text)
+        self.assertEqual(json.loads(self.check("ftc", "explain", plan, f"--against={trace}", "--json").stdout)["emulated_link"], link)
+        page = self.dir / "report.html"
+        self.check("ftc", "report", plan, "--world-size=2", f"--trace={trace}", "-o", page)
+        self.assertIn(link, page.read_text())
+
     def test_refusals(self):
         plan, other, trace = self.compiled("llama", "full_shard"), self.compiled("llama", "zero1"), self.dir / "trace.json"
         self.check("ftexec", plan, "--device=null", f"--trace={trace}")
@@ -109,12 +122,14 @@ class Against(EndToEnd):
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
             self.assertIn(words, done.stderr)
         refused("is a trace of plan", other, f"--against={trace}")
+        refused("is a trace of a simulated cpu, not of h100-ib: give a --target that is", plan, f"--against={trace}", "--target=h100")
         refused("leave out --world-size", plan, f"--against={trace}", "--world-size=2", status=2)
         refused("not a model", self.dir / "x.mlir", f"--against={trace}", status=2)
         text = trace.read_text()
         lines = text.splitlines()
         bad = self.dir / "bad.json"
         for words, content in (("does not begin like one", "{}"), ("it ends in the middle", text[:len(text) // 2].rpartition("\n")[0] + "\n"),
+                               ("it ends in the middle", text[:len(text) // 2].rpartition("\n")[0] + '\n{"ph":"X","pi'),
                                (":3: this is no trace of ftexec: an event", "\n".join([*lines[:2], "nonsense,", *lines[2:]])),
                                ("does not say of which plan", "\n".join(line for line in lines if "ft_run" not in line)),
                                ("bad.json: the trace has instruction", text.replace('"program":"train_step"', '"program":"train_stop"')),

@@ -109,6 +109,36 @@ class Tune(EndToEnd):
         self.assertEqual(len(found), 10)
         self.assertEqual(len({(row["step_seconds"], row["device_bytes"], row["host_arena_bytes"]) for row in found}), 10)
 
+    def test_budgets_of_many_layers(self):
+        """Where fewer than ten differ, budgets with every schedule are among them; each point of the table is told of."""
+        model = self.make("llama", "--layers=9", "--hidden=128", "--ffn=352", "--batch=4", "--seq=64")
+        options = ["--world-size=2", "--target=cpu", "--wrap=transformer", "--persistence-threshold=0", "--strategy=no_shard",
+                   "--micro-steps=1", "--memory=32618342"]
+        found, whole = self.tune(model, *options), self.tune(model, "--exhaustive", *options)
+        self.assertLess(len(found["best"]), 10)
+        self.assertEqual([row["settings"] for row in found["best"]], [row["settings"] for row in whole["best"]])
+        shown = {json.dumps(row["settings"], sort_keys=True) for row in found["best"] + found["front"]}
+        self.assertEqual(found["points"], len(shown) + sum(one["points"] for one in found["rejected"]))
+        self.assertRegex(self.check("ftc", "tune", model, *options).stdout, r"no_shard, less recomputation or offload: .* too much, with a batch of 4")
+
+    def test_own_configuration_that_is_faster(self):
+        """It changes bits, and so is not chosen; the output says how it would be."""
+        model, config = self.make("gpt2", "--batch=4", "--seq=64"), self.dir / "own.yaml"
+        config.write_text("strategy: hybrid_shard\nmesh: replica:4,shard:2\ntarget: a100-ib\nmixed_precision: bf16\n")
+        options = [f"--config={config}", "--remat=none", "--offload=none", "--wrap=none", "--batch=4"]
+        text = self.check("ftc", "tune", model, *options).stdout
+        self.assertIn("yours is faster than row 1, and changes bits, which is never chosen: --strategy=hybrid_shard "
+                      "--mesh=replica:4,shard:2 chooses these bits", text)
+        chosen = self.tune(model, *options, "--strategy=hybrid_shard", "--mesh=replica:4,shard:2")
+        self.assertAlmostEqual(chosen["best"][0]["step_seconds"], chosen["own"]["step_seconds"], delta=1e-9)
+
+    def test_auto_refuses_before_it_searches(self):
+        model = self.make("gpt2", "--batch=4", "--seq=64")
+        done = subprocess.run([BIN / "ftc", "compile", model, "--strategy=auto", "--world-size=2", "--target=h100", "--global-batch=7", "-o",
+                               self.dir / "p.bin"], capture_output=True, text=True, check=False, env=environment())
+        self.assertEqual((done.returncode, done.stderr), (65, "ftc: --global-batch wants 7 sequences a step, which is no multiple of the "
+                                                              "model's batch of 4 in 1 micro-step\n"))
+
     def test_persistence_threshold(self):
         """One that is given goes with strategies that keep all gathered."""
         model = self.make("gpt2", "--batch=4", "--seq=64")

@@ -46,16 +46,9 @@ absl::Status Observe(const CompileCommand& command, const ft::compiler::Stage& s
                                  ModuleText(module));
 }
 
-// Some number of ranks has the global batch.
-absl::Status CheckGlobalBatch(const Effective& effective, mlir::ModuleOp module) {
-  const Configuration& configuration = effective.configuration;
+absl::Status CheckGlobalBatchOf(mlir::ModuleOp module, const Effective& effective) {
   auto forward = module.lookupSymbol<mlir::func::FuncOp>("forward");
-  const int64_t batch = forward == nullptr ? 0 : mlir::ft::batchOf(forward);
-  const int64_t micro_steps = configuration.options.microSteps;
-  if (batch <= 0 || configuration.run.global_batch % (batch * micro_steps) == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format(
-      "{} wants {} sequences a step, which is no multiple of the model's batch of {} in {} micro-steps",
-      NameOf(effective.OriginOf("global_batch")), configuration.run.global_batch, batch, micro_steps));
+  return CheckGlobalBatch(effective, forward == nullptr ? 0 : mlir::ft::batchOf(forward));
 }
 
 absl::Status Compile(const CompileCommand& command, const Effective& effective) {
@@ -63,7 +56,7 @@ absl::Status Compile(const CompileCommand& command, const Effective& effective) 
     FT_RETURN_IF_ERROR(ft::CheckAtomicOutput(command.output, 0));  // compiling may take long
   if (!command.dump_dir.empty()) FT_RETURN_IF_ERROR(MakeFolder(command.dump_dir));
   const auto observe = [&](const ft::compiler::Stage& stage, int number, mlir::ModuleOp module) {
-    if (number == 0) FT_RETURN_IF_ERROR(CheckGlobalBatch(effective, module));
+    if (number == 0) FT_RETURN_IF_ERROR(CheckGlobalBatchOf(module, effective));
     return Observe(command, stage, number, module);
   };
   ft::compiler::CompileOptions options = CompileOptionsOf(effective.configuration);

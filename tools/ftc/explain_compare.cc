@@ -5,6 +5,7 @@
 
 #include "fmt/format.h"
 #include "runtime/base/numbers.h"
+#include "runtime/plan/inputs.h"
 #include "tools/ftc/explain.h"
 
 namespace ftc {
@@ -99,8 +100,9 @@ void StepRows(Table& table) {
   table.Row("on", [](const Explained& e) { return e.target.name(); });
   table.Row("time", [](const Explained& e) { return ft::ShortSeconds(e.cost.seconds); });
   table.Row("of it exposed", [](const Explained& e) { return ft::ShortSeconds(e.cost.exposed_seconds); });
-  table.Row("tokens/s of each rank",
-            [](const Explained& e) { return fmt::format("{:.0f}", e.cost.tokens_per_s); });
+  table.Row("tokens/s of each rank", [](const Explained& e) {
+    return fmt::format("{:.0f}{}", e.cost.tokens_per_s, ft::TakesTokens(e.plan) ? "" : " examples/s");
+  });
   table.Row("MFU", [](const Explained& e) {
     return e.cost.mfu > 0 ? fmt::format("{:.1f}%", e.cost.mfu * 100) : std::string("-");
   });

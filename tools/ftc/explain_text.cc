@@ -126,7 +126,7 @@ void StepText(Out out, const Explained& explained) {
   const ft::Target& target = explained.target;
   const StepCost& cost = explained.cost;
   fmt::format_to(out, "\nA step, simulated on {}\n", target.name());
-  const auto row = [&](const char* name, const std::string& text) {
+  const auto row = [&](const std::string& name, const std::string& text) {
     fmt::format_to(out, "  {:<24}{:>24}\n", name, text);
   };
   row("time", ft::ShortSeconds(cost.seconds));
@@ -134,7 +134,8 @@ void StepText(Out out, const Explained& explained) {
     row("between",
         fmt::format("{} and {}", ft::ShortSeconds(cost.seconds_low), ft::ShortSeconds(cost.seconds_high)));
   row("of it exposed", ft::ShortSeconds(cost.exposed_seconds));
-  row("tokens/s of each rank", fmt::format("{:.0f}", cost.tokens_per_s));
+  row(fmt::format("{}/s of each rank", ft::CountedWord(explained.plan)),
+      fmt::format("{:.0f}", cost.tokens_per_s));
   if (cost.mfu > 0) row("MFU", fmt::format("{:.1f}%", cost.mfu * 100));
   if (cost.fit != Fit::kUnknown)
     row("arena fits its memory",

@@ -118,8 +118,7 @@ void AddTo(CLI::App& app, const FlagRow& row) {
   };
   CLI::Option* option = nullptr;
   if (row.traits.is_switch) {
-    option = app.add_flag_callback(
-        row.flag, [set] { set("on"); }, row.help);
+    option = app.add_flag_callback(row.flag, [set] { set("on"); }, row.help);
   } else {
     option = app.add_option_function<std::string>(row.flag, set, row.help)
                  ->type_name(row.choices.empty() ? row.placeholder : row.choices);

@@ -59,7 +59,7 @@ void AddModelRows(const Flags& flags, const Job& job, SettingRows& rows) {
   rows.emplace_back("batch", fmt::format("{} per rank, {} micro-step{}, {} {} per step", BatchText(plan),
                                          micro_steps, micro_steps == 1 ? "" : "s",
                                          micro_steps * plan.batch() * plan.seq_len() * job.world_size(),
-                                         TakesTokens(plan) ? "tokens" : "examples"));
+                                         CountedWord(plan)));
 }
 
 void AddTrainingRows(const Flags& flags, const Job& job, int64_t first_step, SettingRows& rows) {

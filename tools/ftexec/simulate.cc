@@ -15,6 +15,7 @@
 #include "runtime/executor/executor.h"
 #include "runtime/executor/trace_session.h"
 #include "runtime/executor/training_programs.h"
+#include "runtime/plan/inputs.h"
 #include "tools/ftexec/header.h"
 #include "tools/ftexec/job.h"
 
@@ -47,7 +48,11 @@ absl::Status Simulate(const Flags& flags) {
     trace.emplace(job.plan(), *executor, programs.num_commands(*executor), 0,
                   TraceSession::Steps{.count = flags.trace_steps});
   if (trace.has_value())
-    trace->SetRun({PlanHashText(job.file.hash), "null", job.bound.mesh.replica, job.bound.mesh.shard});
+    trace->SetRun({.plan = PlanHashText(job.file.hash),
+                   .device = "null",
+                   .replica = job.bound.mesh.replica,
+                   .shard = job.bound.mesh.shard,
+                   .target = job.plan().target().name()});
   const int64_t steps = flags.run.steps.value_or(1);
   for (int64_t step = 0; step < steps; ++step) {
     if (trace.has_value()) trace->BeginStep(step);
@@ -67,9 +72,10 @@ absl::Status Simulate(const Flags& flags) {
     const double seconds = device.now() / static_cast<double>(steps);
     const double tokens = static_cast<double>(job.plan().batch() * job.plan().seq_len()) *
                           static_cast<double>(programs.micro_steps) * world_size;
-    FT_RETURN_IF_ERROR(PrintOut(fmt::format(
-        "simulated step {:.3f} ms, {:.0f} tokens/s, on {} with {} rank{} on a node\n", seconds * 1e3,
-        tokens / seconds, target.name(), target.ranks_per_node(), target.ranks_per_node() == 1 ? "" : "s")));
+    FT_RETURN_IF_ERROR(
+        PrintOut(fmt::format("simulated step {:.3f} ms, {:.0f} {}/s, on {} with {} rank{} on a node\n",
+                             seconds * 1e3, tokens / seconds, CountedWord(job.plan()), target.name(),
+                             target.ranks_per_node(), target.ranks_per_node() == 1 ? "" : "s")));
   }
   return trace.has_value() ? trace->recorder().Write(flags.trace) : absl::OkStatus();
 }

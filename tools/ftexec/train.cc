@@ -101,7 +101,8 @@ class TrainingRun : public RankRun {
             .device = device_.is_cpu() ? "cpu" : "cuda",
             .replica = job_.bound.mesh.replica,
             .shard = job_.bound.mesh.shard,
-            .step_ms = times_.MedianMs()};
+            .step_ms = times_.MedianMs(),
+            .link = flags_.emulate_link.has_value() ? LinkText(*flags_.emulate_link) : ""};
   }
 
   // What was lost on the way of the log and of the curves.
@@ -290,7 +291,8 @@ class TrainingRun : public RankRun {
     told_prediction_ = true;
     const std::string line =
         PredictedLine(times_, observed_.get(), job_.plan(), job_.bound, !device_.is_cpu());
-    if (!line.empty()) Say(line);
+    if (line.empty()) return;
+    Say(flags_.emulate_link.has_value() ? line + "; over an " + LinkText(*flags_.emulate_link) : line);
   }
 
   absl::Status ShowSamples(int64_t steps_done) {

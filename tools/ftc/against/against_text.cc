@@ -55,6 +55,9 @@ std::string AgainstText(const Explained& explained, const MeasuredTrace& trace,
                  explained.target.name());
   fmt::format_to(out, "{} step{} compared, the first {} left out\n\n", comparison.steps,
                  comparison.steps == 1 ? "" : "s", comparison.left_out);
+  if (!trace.run.link.empty())
+    fmt::format_to(out, "measured over an {}: predicted so only where the target was calibrated over it\n\n",
+                   trace.run.link);
   Heading(out, "a step", "");
   Row(out, "traced, from first event to last", "", comparison.step);
   if (comparison.untraced.median > 0) Row(out, "not traced, as metrics have it", "", comparison.untraced);
@@ -97,6 +100,7 @@ std::string AgainstJson(const Explained& explained, const MeasuredTrace& trace,
       {"target", explained.target.name()},
       {"device", trace.run.device},
       {"mesh", {{"replica", trace.run.replica}, {"shard", trace.run.shard}}},
+      {"emulated_link", trace.run.link.empty() ? Json() : Json(trace.run.link)},
       {"ranks", comparison.ranks},
       {"steps", comparison.steps},
       {"steps_left_out", comparison.left_out},

@@ -10,6 +10,7 @@
 
 #include "fmt/format.h"
 #include "runtime/base/mapped_file.h"
+#include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
 
 namespace ftc {
@@ -23,6 +24,7 @@ constexpr std::string_view kFoot = ft::kTraceFoot.substr(1, ft::kTraceFoot.size(
 // 140 years from 1970: the nanoseconds of two such times together fit 64 bits.
 constexpr double kMicrosecond = 1e-6, kMostMicroseconds = 4.5e15;
 constexpr int kMaxDepth = 8;
+constexpr size_t kMostLink = 120;  // characters
 constexpr std::string_view kDevices[] = {"cpu", "cuda", "null"};
 constexpr int64_t kMostRanks = 1 << 24, kMostInstructions = int64_t{1} << 31, kMostSteps = int64_t{1} << 40,
                   kMostMicroSteps = 1 << 20;
@@ -35,6 +37,7 @@ class TraceReader {
     for (line_ = 1; !text.empty(); ++line_) {
       const size_t end = std::min(text.find('\n'), text.size());
       std::string_view line = text.substr(0, end);
+      cut_ = end == text.size();
       text.remove_prefix(std::min(end + 1, text.size()));
       if (line_ == 1) {
         if (line != kHead) return Refuse("it does not begin like one");
@@ -56,6 +59,7 @@ class TraceReader {
   absl::Status ReadEvent(std::string_view line) {
     const auto is_shallow = [](int depth, json::parse_event_t, json&) { return depth <= kMaxDepth; };
     const json event = json::parse(line, is_shallow, /*allow_exceptions=*/false);
+    if (event.is_discarded() && cut_) return Refuse("it ends in the middle");
     if (!event.is_object() || !event.contains("ph") || !event["ph"].is_string() ||
         !Whole(event, "pid", kMostRanks) || !event.contains("name") || !event["name"].is_string())
       return Refuse("an event is no object with ph, pid and name");
@@ -91,12 +95,18 @@ class TraceReader {
     for (const char* key : {"replica", "shard"})
       if (!Whole(arguments, key, kMostRanks) || arguments[key] == 0)
         return Refuse(fmt::format("its run does not say {}", key));
-    ft::TraceRun run{TextOf(arguments, "plan"), TextOf(arguments, "device"), arguments["replica"],
-                     arguments["shard"], Time(arguments, "step_ms") ? arguments["step_ms"].get<double>() : 0};
+    ft::TraceRun run{.plan = TextOf(arguments, "plan"),
+                     .device = TextOf(arguments, "device"),
+                     .replica = arguments["replica"],
+                     .shard = arguments["shard"],
+                     .step_ms = Time(arguments, "step_ms") ? arguments["step_ms"].get<double>() : 0,
+                     .target = TextOf(arguments, "target"),
+                     .link = ft::OneLine(TextOf(arguments, "link"), kMostLink)};
     if (int64_t{run.replica} * run.shard > kMostRanks) return Refuse("its mesh has too many ranks");
     if (trace_.ranks > 0 && (run.plan != trace_.run.plan || run.device != trace_.run.device ||
-                             run.replica != trace_.run.replica || run.shard != trace_.run.shard))
-      return Refuse(fmt::format("rank {} has another plan, device or mesh than the one before", rank));
+                             run.replica != trace_.run.replica || run.shard != trace_.run.shard ||
+                             run.target != trace_.run.target || run.link != trace_.run.link))
+      return Refuse(fmt::format("rank {} has another plan, device, mesh or link than the one before", rank));
     if (std::find(std::begin(kDevices), std::end(kDevices), run.device) == std::end(kDevices))
       return Refuse(fmt::format("its run is on '{}', neither cpu nor cuda nor null", run.device));
     if (rank >= run.replica * run.shard)
@@ -138,6 +148,7 @@ class TraceReader {
 
   const std::string path_;
   int64_t line_ = 0;
+  bool cut_ = false;                // the line is the last, and has no end
   std::map<int, int64_t> compute_;  // which track, by rank
   std::set<int> announced_;         // ranks that say of which run they are
   MeasuredTrace trace_;

@@ -71,4 +71,13 @@ absl::StatusOr<std::variant<Effective, Refusal>> Configure(const std::string& pa
   return resolved;
 }
 
+absl::Status CheckGlobalBatch(const Effective& effective, int64_t batch) {
+  const int64_t global = effective.configuration.run.global_batch;
+  const int64_t micro_steps = effective.configuration.options.microSteps;
+  if (batch <= 0 || global % (batch * micro_steps) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "{} wants {} sequences a step, which is no multiple of the model's batch of {} in {} micro-step{}",
+      NameOf(effective.OriginOf("global_batch")), global, batch, micro_steps, micro_steps == 1 ? "" : "s"));
+}
+
 }  // namespace ftc

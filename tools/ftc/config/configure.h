@@ -28,6 +28,10 @@ absl::StatusOr<ft::Target> TargetNamed(const std::string& text);
 absl::StatusOr<std::variant<Effective, Refusal>> Configure(const std::string& path,
                                                            const std::vector<Given>& flags);
 
+// Some number of ranks has the global batch, of `batch` sequences a rank and micro-step. Else
+// InvalidArgument.
+absl::Status CheckGlobalBatch(const Effective& effective, int64_t batch);
+
 // All settings as a train.yaml, each with a comment that says where its value comes from; read again, it
 // gives the same.
 std::string PrintConfig(const Effective& effective);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
+#include "runtime/plan/inputs.h"
 #include "runtime/plan/report_text.h"
 #include "tools/ftc/explain_document.h"
 #include "tools/ftc/report/limits.h"
@@ -108,6 +109,7 @@ Json PlanJson(const Explained& explained, const std::string& name, const Scaling
   return {{"name", name},
           {"explain", ExplainDocument(explained, ExplainCommand::kUsualPeak)},
           {"fit", Name(explained.cost.fit)},
+          {"counted", ft::CountedWord(explained.plan)},
           {"target", TargetJson(explained.target)},
           {"limits", LimitsJson(LimitsOf(explained.plan, explained.bound, explained.target))},
           {"peak", {{"device", PeakJson(explained.bound.device)}, {"host", PeakJson(explained.bound.host)}}},
@@ -139,9 +141,11 @@ Json RunJson(const RunMetrics& run, const Explained& explained) {
                 {"tokens_per_s", run.steady->tokens_per_s},
                 {"exposed_ms", OrNull(run.steady->exposed_ms)},
                 {"ratio", cost.seconds > 0 ? Json(run.steady->step_ms / 1e3 / cost.seconds) : Json()}};
-  return {{"file", run.file},       {"lines", run.lines},     {"every", run.every},
-          {"others", run.others},   {"step", run.steps},      {"columns", columns},
-          {"evaluated", run.evaluated}, {"eval_loss", losses}, {"predicted", predicted},
+  return {{"file", run.file},     {"counted", ft::CountedWord(explained.plan)},
+          {"lines", run.lines},   {"every", run.every},
+          {"others", run.others}, {"step", run.steps},
+          {"columns", columns},   {"evaluated", run.evaluated},
+          {"eval_loss", losses},  {"predicted", predicted},
           {"measured", measured}};
 }
 
@@ -197,6 +201,7 @@ Json TraceJson(const RunTrace& trace) {
   const Comparison& comparison = trace.comparison;
   const Against& exposed = comparison.exposed;
   return {{"file", trace.file},
+          {"emulated_link", trace.link.empty() ? Json() : Json(trace.link)},
           {"ranks", comparison.ranks},
           {"steps", comparison.steps},
           {"left_out", comparison.left_out},

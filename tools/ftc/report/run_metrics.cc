@@ -20,8 +20,8 @@ constexpr size_t kMostRows = 4000;
 constexpr int64_t kWarmUp = 5;  // steps
 constexpr double kMostNumber = 1e300;
 constexpr double kMostMilliseconds = 1e12;  // of a step: thirty years
-constexpr std::string_view kNeverNegative[] = {"tokens_per_s", "step_ms", "arena_bytes", "samples_per_s",
-                                               "exposed_ms",   "mfu"};
+constexpr std::string_view kNeverNegative[] = {"tokens_per_s",  "step_ms",    "arena_bytes",
+                                               "samples_per_s", "exposed_ms", "mfu"};
 
 class Reader {
  public:

@@ -77,6 +77,7 @@ absl::StatusOr<RunTrace> ReadRunTrace(const std::string& path, const Explained& 
   FT_RETURN_IF_ERROR(CheckMesh(path, measured.run, explained.bound.mesh));
   RunTrace trace;
   trace.file = FileName(path);
+  trace.link = measured.run.link;
   FT_ASSIGN_OR_RETURN(trace.comparison, Compare(path, explained, measured));
   trace.events = EventsOf(measured, explained.plan, trace.comparison.first_step);
   return trace;

@@ -21,6 +21,7 @@ struct RunTrace {
   };
 
   std::string file;  // its name, without folders
+  std::string link;  // that collectives went over where one was emulated; else empty
   Comparison comparison;
   std::vector<Event> events;
 };

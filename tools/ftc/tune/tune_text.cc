@@ -79,7 +79,7 @@ std::string Counts(const Tuning& tuning) {
 void AddOwn(const Tuning& tuning, std::string& text) {
   if (!tuning.own) return;
   if (!tuning.own->refused.empty()) {
-    text += fmt::format("  yours  {}\n", tuning.own->refused);
+    text += fmt::format("  yours  cannot be compiled: {}\n", tuning.own->refused);
     return;
   }
   const bool fits = ft::compiler::fits(*tuning.own, tuning.request);
@@ -90,6 +90,26 @@ void AddOwn(const Tuning& tuning, std::string& text) {
                          tuning.result.best[0].trial.tokens);
   if (!fits) words += ": does not fit";
   AddRow("yours", tuning, *tuning.own, words, text);
+}
+
+// Where the user's own configuration is faster than what is chosen, why.
+void AddFasterOwn(const Tuning& tuning, std::string& text) {
+  if (!tuning.own || !tuning.own->refused.empty() || tuning.result.best.empty()) return;
+  const TuneTrial& own = *tuning.own;
+  const TuneTrial& best = tuning.result.best[0].trial;
+  if (!ft::compiler::fits(own, tuning.request) || own.tokens != best.tokens || own.seconds >= best.seconds)
+    return;
+  const auto& base = tuning.request.base;
+  for (const ft::compiler::TuneLayout& layout : tuning.space.layouts) {
+    const std::pair mesh(layout.mesh.replica, layout.mesh.shard);
+    if (!layout.changesBits || layout.strategy != base.strategy || base.mesh.value_or(mesh) != mesh) continue;
+    text += fmt::format(
+        "\nyours is faster than row 1, and changes bits, which is never chosen: --strategy={} --mesh={} "
+        "chooses these bits\n",
+        layout.strategy, ft::MeshText(layout.mesh));
+    return;
+  }
+  text += "\nyours is faster than row 1: the table has no point with all of its settings\n";
 }
 
 // What a reader has to know of the rows.
@@ -131,6 +151,7 @@ std::string One(const Tuning& tuning) {
   if (result.front.size() > 1) text += "\nless memory for more time\n";
   for (const TuneRow& row : result.front)
     if (result.front.size() > 1) AddRow("", tuning, row.trial, Words(tuning, row.point), text);
+  AddFasterOwn(tuning, text);
   AddRemarks(tuning, text);
   AddRejections(tuning, text);
   return text;

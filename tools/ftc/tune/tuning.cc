@@ -92,6 +92,7 @@ absl::StatusOr<std::vector<Given>> Choose(const std::string& model, const Effect
   request.fixed.insert({"batch", "micro_steps"});
   request.globalBatch = 0;
   FT_ASSIGN_OR_RETURN(const TuneSpace space, ft::compiler::tuneSpaceOf(request));
+  FT_RETURN_IF_ERROR(CheckGlobalBatch(effective, space.splits[0].batch));
   FT_ASSIGN_OR_RETURN(const TuneResult result,
                       ft::compiler::searchTuneSpace(request, space, [](double, const std::string&) {}));
   if (!result.beside.empty() && result.best.empty())

@@ -30,6 +30,9 @@ namespace ft {
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;  // of a log
+constexpr double kMostMessage = 1e13;                // bytes
+constexpr double kMostBytesPerMicro = 1e9;           // as a target takes rates
+constexpr uint32_t kMostRanksOnNode = 1024;
 
 // Of Abseil, whose numbers and splits are read with.
 using Words = std::vector<absl::string_view>;
@@ -89,14 +92,15 @@ class NcclLogReader {
   // What has been read of one.
   struct Log {
     int line = 0;
-    bool tables = false;                // of what is looked for
-    std::string test;                   // that the next table is of
-    std::map<int, std::string> hosts;   // by rank, of the last list
-    std::set<std::string> groups;       // of those ranks
-    std::optional<size_t> time_column;  // of the last head of a table
-    bool host_times = false;            // that column has
-    bool in_table = false;              // since the last list
-    bool named = false;                 // since the last row
+    bool tables = false;                 // of what is looked for
+    std::string test;                    // that the next table is of
+    std::map<int, std::string> hosts;    // by rank, of the last list
+    std::set<std::string> groups;        // of those ranks
+    std::optional<size_t> time_column;   // of the last head of a table
+    std::optional<size_t> wrong_column;  // how many elements were wrong
+    bool host_times = false;             // that column has
+    bool in_table = false;               // since the last list
+    bool named = false;                  // since the last row
   };
 
   absl::Status Error(std::string_view what) const {
@@ -119,7 +123,7 @@ class NcclLogReader {
     double number = 0;
     for (size_t i = 0; log_.time_column.has_value() && i < 2 && i + *log_.time_column + 2 < words.size(); ++i)
       if (IsCount(words[i]) && IsCount(words[i + 1]) && !absl::SimpleAtod(words[i + 2], &number))
-        return TakeRow(words[i], words[i + *log_.time_column]);
+        return TakeRow(words.data() + i, words.size() - i);
     return absl::OkStatus();
   }
 
@@ -147,9 +151,12 @@ class NcclLogReader {
         std::find_if(size, end, [](absl::string_view word) { return word == "time" || word == "cputime"; });
     log_.time_column = time == end ? std::nullopt : std::optional<size_t>(time - size);
     log_.host_times = time != end && *time == "cputime";
+    const auto wrong = std::find(time, end, "#wrong");
+    log_.wrong_column = wrong == end ? std::nullopt : std::optional<size_t>(wrong - size);
   }
 
-  absl::Status TakeRow(absl::string_view size, absl::string_view time) {
+  absl::Status TakeRow(const absl::string_view* words, size_t count) {
+    const absl::string_view size = words[0], time = words[*log_.time_column];
     if (log_.test.empty())
       return Error(
           "does not say which test this table is of: put a line with its name before it, such as "
@@ -166,6 +173,13 @@ class NcclLogReader {
     if (bytes == 0) return absl::OkStatus();
     if (us == 0) return Error("takes no time: it was not measured");
     if (layout.first * layout.second == 1) return absl::OkStatus();
+    if (bytes > kMostMessage) return Error(fmt::format("'{}' is no size of a message", Shown(size)));
+    if (bytes / us > kMostBytesPerMicro)
+      return Error(fmt::format("{:g} bytes in {:g} us are more than a link can carry", bytes, us));
+    int64_t wrong = 0;
+    if (log_.wrong_column.has_value() && *log_.wrong_column < count &&
+        absl::SimpleAtoi(words[*log_.wrong_column], &wrong) && wrong != 0)
+      return Error(fmt::format("has {} wrong elements: such a link is not to be predicted", wrong));
     log_.tables = true;
     seconds_[{*kind, layout.first, layout.second}][bytes].push_back(us * 1e-6);
     return absl::OkStatus();
@@ -184,6 +198,9 @@ class NcclLogReader {
     const uint32_t on_node = ranks.begin()->second;
     for (const auto& [host, count] : ranks)
       if (count != on_node) return Error("is of ranks that lie unevenly on their nodes");
+    if (on_node > kMostRanksOnNode)
+      return Error(fmt::format("has {} ranks on a node, more than the {} that a machine file takes", on_node,
+                               kMostRanksOnNode));
     return std::pair(static_cast<uint32_t>(ranks.size()), on_node);
   }
 

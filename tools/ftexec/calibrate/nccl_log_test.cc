@@ -134,6 +134,15 @@ TEST(NcclLogTest, WhatCannotBeReadIsNamed) {
   EXPECT_THAT(error("all_gather_perf\n" + Ranks(1, 2) +
                     "# size count type redop root cputime algbw busbw #wrong\n" + row),
               HasSubstr("times of the host"));
+  const std::string begin = "all_gather_perf\n" + Ranks(1, 2) + head;
+  EXPECT_THAT(error(begin + " 9000000000000000 2097152 float none -1 39.8 210.8 184.4 0\n"),
+              HasSubstr("line 8: '9000000000000000' is no size of a message"));
+  EXPECT_THAT(error(begin + " 8388608 2097152 float none -1 1e-290 210.8 184.4 0\n"),
+              HasSubstr("line 8: 8.38861e+06 bytes in 1e-290 us are more than a link can carry"));
+  EXPECT_THAT(error(begin + " 8388608 2097152 float none -1 39.8 210.8 184.4 7\n"),
+              HasSubstr("line 8: has 7 wrong elements"));
+  EXPECT_THAT(error("all_gather_perf\n" + Ranks(1, 2048) + head + row),
+              HasSubstr("has 2048 ranks on a node"));
   EXPECT_THAT(error("Segmentation fault\n"), HasSubstr("has no table"));
   EXPECT_THAT(error("all_gather_perf\n" + Ranks(1, 1) + head + row), HasSubstr("has no table"));
   std::string many = "all_gather_perf\n" + Ranks(1, 2) + head;

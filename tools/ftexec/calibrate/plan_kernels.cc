@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kSettling = 2, kFewest = 5, kMost = 101;  // walks
 constexpr uint64_t kSeed = 1;
-constexpr double kLeastSeconds = 1e-9;  // what clocks tell apart
+constexpr double kLeastSeconds = 1e-9;     // what clocks tell apart
 constexpr size_t kRoomForLinks = 8 << 10;  // bytes of a target
 
 // Programs of a training step, by how often they run in it; else those of evaluation.

@@ -25,8 +25,8 @@ struct PlanKernels {
 // all else was measured, which stays. Whether the kernels that it has already were timed like that, too.
 bool TakeTimedLayout(const Target::Measured& now, Target& target);
 
-// `own` are the kernels of a plan, `others` those of other plans that `target` had. It takes them in this order,
-// of each the longest first, as long as it stays below kMostTargetBytes. How many find no room.
+// `own` are the kernels of a plan, `others` those of other plans that `target` had. It takes them in this
+// order, of each the longest first, as long as it stays below kMostTargetBytes. How many find no room.
 int TakeTimedKernels(std::vector<Target::TimedKernel> own, std::vector<Target::TimedKernel> others,
                      Target& target);
 

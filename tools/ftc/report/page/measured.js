@@ -14,9 +14,12 @@ function drawMeasured(container, trace) {
   const missing = trace.unmeasured > 0 ?
       ` ${format.count(trace.unmeasured)} runs of instructions have no event on some rank and are left out.` :
       '';
+  const link = trace.emulated_link === null ?
+      '' :
+      ` Measured over an ${trace.emulated_link}: predicted so only where the target was calibrated over it.`;
   const beside = 'The time line above has a run of the first rank beside the predicted one.';
-  container.append(
-      element('p', {class: 'note'}, `${trace.file}: ${counted}. ${waits} ${beside}${launches}${missing}`));
+  container.append(element(
+      'p', {class: 'note'}, `${trace.file}: ${counted}. ${waits} ${beside}${launches}${link}${missing}`));
   const shown = trace.classes.slice(0, 10);
   const {svg, width, height} =
       chart(container, shown.length * each + 46, 'Predicted and measured by kind of instruction');

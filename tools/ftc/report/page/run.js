@@ -64,8 +64,8 @@ function readOff(svg, run, values, x, y, show) {
       });
 }
 
-function steadyCards(predicted, measured) {
-  const words = (one) => `${format.whole(one.tokens_per_s)} tokens/s of all ranks, ${
+function steadyCards(predicted, measured, counted) {
+  const words = (one) => `${format.whole(one.tokens_per_s)} ${counted}/s of all ranks, ${
       format.seconds(one.exposed_ms === null ? null : one.exposed_ms / 1e3)} exposed`;
   const median = `a step, the median of ${format.count(measured.steps)} after the fifth`;
   const ratio = measured.ratio === null ? '-' : measured.ratio.toFixed(2);
@@ -82,12 +82,16 @@ function steadyCards(predicted, measured) {
 
 function drawRun(container, run) {
   const thinned = run.every > 1 ? `, of which every ${run.every}th is shown` : '';
-  const others = run.others > 0
-    ? `; ${format.count(run.others)} of them are of other ranks or another plan: in the curves, not in what was measured` : '';
-  container.append(element('p', {class: 'note'}, `${run.file}: ${format.count(run.lines)} steps${thinned}${others}`));
+  const others = run.others > 0 ?
+      `; ${
+          format.count(
+              run.others)} of them are of other ranks or another plan: in the curves, not in what was measured` :
+      '';
+  container.append(
+      element('p', {class: 'note'}, `${run.file}: ${format.count(run.lines)} steps${thinned}${others}`));
   const {predicted, measured} = run;
   if (measured)
-    container.append(steadyCards(predicted, measured));
+    container.append(steadyCards(predicted, measured, run.counted));
   else
     container.append(
         element('p', {class: 'note'}, 'A steady step is the median after the fifth: this run has none.'));
@@ -95,7 +99,8 @@ function drawRun(container, run) {
         places = shown.map(() => element('div'));
   container.append(element('div', {class: 'plans'}, places));
   shown.forEach(
-      ([name, title, formatted], i) => curve(places[i], run, name, title, formatted, predicted[name]));
+      ([name, title, formatted], i) =>
+          curve(places[i], run, name, title.replace('tokens', run.counted), formatted, predicted[name]));
   tableBehind(
       container, 'steps',
       [

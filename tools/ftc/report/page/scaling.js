@@ -36,7 +36,7 @@ function drawScaling(container, plan) {
       'The same batch a rank with other numbers of ranks. The large dot is what this report is about.'));
   const left = element('div'), right = element('div');
   container.append(element('div', {class: 'plans'}, left, right));
-  scalingPanel(left, plan, 'tokens/s of a rank', (row) => row.tokens_per_s_per_rank, format.whole);
+  scalingPanel(left, plan, `${plan.counted}/s of a rank`, (row) => row.tokens_per_s_per_rank, format.whole);
   const beside = rows.some((row) => row.beside_bytes > 0);
   scalingPanel(
       right, plan, `bytes of a rank: arena${beside ? ' and what lies beside it' : ''}`,
@@ -52,7 +52,7 @@ function drawScaling(container, plan) {
         ['ranks', (row) => format.count(row.world_size), true], ['mesh', (row) => row.mesh],
         ['a step', (row) => format.seconds(row.seconds), true],
         ['exposed', (row) => format.seconds(row.exposed_seconds), true],
-        ['tokens/s of a rank', (row) => format.whole(row.tokens_per_s_per_rank), true],
+        [`${plan.counted}/s of a rank`, (row) => format.whole(row.tokens_per_s_per_rank), true],
         ['of all', (row) => format.whole(row.tokens_per_s), true],
         ['of the first row', (row) => format.percent(row.of_first), true],
         ['MFU', (row) => format.percent(row.mfu), true],

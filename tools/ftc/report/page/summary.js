@@ -72,7 +72,7 @@ function speedCard(plan) {
       interval === null ? null : element('p', {}, `between ${interval}`),
       element(
           'p', {},
-          `a step; ${format.whole(step.tokens_per_s_per_rank)} tokens/s a rank, ${
+          `a step; ${format.whole(step.tokens_per_s_per_rank)} ${plan.counted}/s a rank, ${
               format.whole(step.tokens_per_s_per_rank * ranks)} of all`),
       element(
           'p', {},
@@ -108,7 +108,7 @@ function drawSummary(container, plan) {
     ['time of a step', format.seconds(explain.step.seconds)],
     ...(interval === null ? [] : [['between', interval]]),
     ['exposed communication', format.seconds(explain.step.exposed_seconds)],
-    ['tokens/s of a rank', format.number(explain.step.tokens_per_s_per_rank)],
+    [`${plan.counted}/s of a rank`, format.number(explain.step.tokens_per_s_per_rank)],
     ['MFU', format.percent(explain.step.mfu)],
     ['FLOPs of a rank', format.flops(explain.flops.total)],
     ['of them recomputed', format.flops(explain.flops.recompute)],
