@@ -122,7 +122,7 @@ class Against(EndToEnd):
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
             self.assertIn(words, done.stderr)
         refused("is a trace of plan", other, f"--against={trace}")
-        refused("is a trace of a simulated cpu, not of h100-ib: give a --target that is", plan, f"--against={trace}", "--target=h100")
+        refused("is a trace of a simulated cpu, not of h100: give a --target that is", plan, f"--against={trace}", "--target=h100")
         refused("leave out --world-size", plan, f"--against={trace}", "--world-size=2", status=2)
         refused("not a model", self.dir / "x.mlir", f"--against={trace}", status=2)
         text = trace.read_text()

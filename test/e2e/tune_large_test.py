@@ -5,6 +5,7 @@ FT_WHOLE_TABLE=1, which make test-whole sets, looks through the whole tables (mi
 
 import json
 import os
+import resource
 import subprocess
 import threading
 import time
@@ -36,6 +37,22 @@ class TuneLarge(EndToEnd):
         print(f"{self.id()}: {time.monotonic() - begin:.0f} s, {peak / 1e9:.2f} GB", flush=True)
         self.assertLess(peak, MOST_BYTES)
         return json.loads(output.read_text())
+
+    def test_large_numbers(self):
+        model = self.dir / "model.mlir"
+        self.check("ftc", "model", "gpt2", "--batch=4", "--seq=64", "-o", model)
+        space = self.check("ftc", "tune", model, "--global-batch=1000000000000", "--space", timeout=20).stdout
+        self.assertIn("micro-step", space)
+
+        def limited(mebibytes, *command):
+            limit = mebibytes << 20
+            return subprocess.run([BIN / "ftc", *command], capture_output=True, text=True, check=False, env=environment(),
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        begins = next(size for size in range(200, 2000, 10) if limited(size, "--version").returncode == 0)
+        self.check("ftc", "model", "llama", "--layers=1000", "-o", model)
+        done = limited(begins + 60, "compile", model, "--strategy=no_shard", "--code=none", "-o", self.dir / "p.bin")
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (74, 1), done.stderr)
+        self.assertIn("out of memory", done.stderr)
 
     def tuned(self, *model, ranks, rows):
         rows, fixed = 10 if WHOLE else rows, PART_OF_TABLE

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <variant>
 
+#include "llvm/Support/ErrorHandling.h"
 #include "runtime/base/exit_status.h"
 #include "runtime/base/standard_streams.h"
 #include "tools/ftc/command_line.h"
@@ -41,6 +42,7 @@ namespace {
 
 int main(int argc, char** argv) {
   std::set_new_handler(EndWithoutMemory);
+  llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { EndWithoutMemory(); });
   ft::HoldStandardDescriptors();
   ft::LimitedFilesAreErrors();
   const auto parsed = ftc::ParseCommandLine(argc, argv);

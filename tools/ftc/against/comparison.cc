@@ -215,10 +215,13 @@ absl::Status CheckTrace(const std::string& path, const ft::TraceRun& run, const 
     return absl::InvalidArgumentError(
         fmt::format("'{}' is a trace of {}, but {} is not: give a --target that is", ft::OneLine(path),
                     run.device == "cuda" ? "GPUs" : "CPU ranks", explained.target.name()));
+  if (run.device == "null" && run.target.empty())
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' does not say which machine was simulated: trace the run again", ft::OneLine(path)));
   if (run.device == "null" && run.target != explained.target.name())
-    return absl::InvalidArgumentError(fmt::format(
-        "'{}' is a trace of a simulated {}, not of {}: give a --target that is", ft::OneLine(path),
-        run.target.empty() ? "machine" : ft::OneLine(run.target), explained.target.name()));
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' is a trace of a simulated {}, not of {}: give a --target that is",
+                    ft::OneLine(path), ft::OneLine(run.target), explained.target.name()));
   return absl::OkStatus();
 }
 

@@ -266,8 +266,8 @@ TEST_F(RunTest, FirstStepsAreLeftOut) {
       begin = std::min(begin, event.begin), end = std::max(end, event.end);
     EXPECT_EQ(begin, 0);
     EXPECT_EQ(end < 1e-3, left_out > 0);  // the first step takes a millisecond longer
-    const auto simulated =
-        ReadRunTrace(File(absl::StrReplaceAll(text, {{"\"cpu\"", "\"null\""}})), explained_);
+    const auto simulated = ReadRunTrace(
+        File(absl::StrReplaceAll(text, {{"\"cpu\"", "\"null\",\"target\":\"round\""}})), explained_);
     ASSERT_TRUE(simulated.ok()) << simulated.status();
     EXPECT_EQ(simulated->comparison.left_out, 0);
   }
