@@ -40,6 +40,7 @@ absl::StatusOr<TuneTrial> trialOf(const proto::Plan &plan, const Mesh &mesh, con
   const uint64_t enough = about ? std::numeric_limits<uint64_t>::max() : 0;
   FT_ASSIGN_OR_RETURN(const BoundPlan bound, BindPlan(plan, mesh, device, enough));
   const SimulatedProgram step = SimulateStep(plan, bound, target);
+  trial.mesh = mesh;
   trial.seconds = step.seconds;
   trial.exposedSeconds = step.exposed_seconds;
   const auto optimizer = step.phase_seconds.find(kOptimizerPhase);
@@ -61,7 +62,8 @@ TuneTrial extrapolated(const TuneTrial &less, const TuneTrial &more, int64_t kep
   const auto bytes = [&](uint64_t a, uint64_t b) {
     return static_cast<uint64_t>(line(static_cast<double>(a), static_cast<double>(b)));
   };
-  return {.seconds = line(less.seconds, more.seconds),
+  return {.mesh = less.mesh,
+          .seconds = line(less.seconds, more.seconds),
           .exposedSeconds = line(less.exposedSeconds, more.exposedSeconds),
           .kernelSeconds = line(less.kernelSeconds, more.kernelSeconds),
           .modelFlops = line(less.modelFlops, more.modelFlops),

@@ -15,6 +15,7 @@ namespace ft::compiler {
 /// Of a step of one rank.
 struct TuneTrial {
   std::string refused = {}; // why it cannot be compiled; empty: all else is there
+  Mesh mesh = {};
   double seconds = 0;
   double exposedSeconds = 0; // computation waited for communication and copies
   // Kernels of forward, backward and recomputation with the device for themselves: no schedule is faster.

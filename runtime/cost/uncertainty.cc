@@ -75,13 +75,16 @@ bool AnyProductIn(proto::DType dtype, const proto::Plan& plan, const Target& tar
   return false;
 }
 
+bool IsMeasured(proto::DType dtype, const Target& target) {
+  const auto& measured = target.measured().dtypes();
+  return std::find(measured.begin(), measured.end(), static_cast<int>(dtype)) != measured.end();
+}
+
 // Of products in another type than those that were measured, where they are most of what a plan computes.
 std::string OtherType(const proto::Plan& plan, const Target& target) {
   const auto& measured = target.measured().dtypes();
   const proto::DType main = MainType(plan);
-  if (OnlyKernels(target.measured()) ||
-      std::find(measured.begin(), measured.end(), static_cast<int>(main)) != measured.end() ||
-      !AnyProductIn(main, plan, target))
+  if (OnlyKernels(target.measured()) || IsMeasured(main, target) || !AnyProductIn(main, plan, target))
     return "";
   return absl::StrCat(
       "an estimate: products were measured in ",
@@ -109,7 +112,11 @@ StepSources SourcesOf(const proto::Plan& plan, const BoundPlan& bound, const Tar
     for (const proto::Instruction& instruction : program.instructions()) {
       const double seconds = runs * InstructionSeconds(plan, bound.mesh, instruction, target);
       if (instruction.opcode() == proto::KERNEL) {
-        if (instruction.stream() == proto::COMPUTE) SourceOf(plan, target, instruction, sources) += seconds;
+        if (instruction.stream() != proto::COMPUTE) continue;
+        double& source = SourceOf(plan, target, instruction, sources);
+        source += seconds;
+        if (&source == &sources.products && !IsMeasured(KernelType(instruction), target))
+          sources.stated += seconds;
       } else {
         (instruction.opcode() == proto::COPY ? copies : collectives) += seconds;
         if (IsByLinks(bound.mesh, target, instruction)) by_links += seconds;
@@ -129,8 +136,10 @@ double UncertaintyOf(const StepSources& sources, const Target::Measured& measure
   const auto share = [&](double seconds) { return seconds / sources.total(); };
   const bool nominal = OnlyKernels(measured);
   const double by_links = sources.by_links + (nominal ? sources.copies : 0);
+  const double by_data_sheet = nominal ? sources.reckoned() : sources.stated;
   const double model = share(sources.timed) * kTimedError +
-                       share(sources.reckoned()) * (nominal ? kNominalError : kFormError) +
+                       share(sources.reckoned() - by_data_sheet) * kFormError +
+                       share(by_data_sheet) * kNominalError +
                        share(sources.exposed() - by_links) * kExposedError + share(by_links) * kNominalError;
   double squares = model * model + measured.drift() * measured.drift();
   const std::pair<double, double> spreads[] = {

@@ -43,6 +43,10 @@ TEST(UncertaintyTest, WhatWasNotMeasuredIsOffByMore) {
   EXPECT_DOUBLE_EQ(UncertaintyOf({.timed = 9, .collectives = 1}, kernels_alone),
                    0.9 * kTimedError + 0.1 * kExposedError)
       << "by logs of nccl-tests";
+  Target::Measured fp32;
+  fp32.add_dtypes(proto::F32);
+  EXPECT_DOUBLE_EQ(UncertaintyOf({.timed = 8, .products = 2, .stated = 1}, fp32),
+                   0.8 * kTimedError + 0.1 * kFormError + 0.1 * kNominalError);
 }
 
 TEST(UncertaintyTest, SourcesAreAllOfAStepWithoutOverlap) {
@@ -54,6 +58,10 @@ TEST(UncertaintyTest, SourcesAreAllOfAStepWithoutOverlap) {
   EXPECT_GT(sources.products, 0);
   EXPECT_GT(sources.memory, 0);
   EXPECT_EQ(sources.timed, 0);
+  EXPECT_EQ(sources.stated, sources.products) << "nothing was measured";
+  Target measured = target;
+  measured.mutable_measured()->add_dtypes(proto::F32);
+  EXPECT_EQ(SourcesOf(plan, bound, measured, step).stated, 0);
   EXPECT_NEAR(sources.total(), step.compute_seconds + step.exposed_seconds, 1e-9 * step.seconds);
 }
 

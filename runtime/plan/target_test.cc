@@ -3,6 +3,7 @@
 #include <limits>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "runtime/plan/testing/targets.h"
 
@@ -151,9 +152,9 @@ TEST(TargetTest, ImpossiblePartsAreNamed) {
       "302 points of memory");
   refused(
       [](Target& t) {
-        for (uint32_t i = 0; i < 20000; ++i) *t.add_collectives() = t.collectives(0);
+        for (uint32_t i = 0; i < kMostTargetBytes / 20; ++i) *t.add_collectives() = t.collectives(0);
       },
-      "262144");
+      absl::StrCat("of ", kMostTargetBytes, " it is"));
 }
 
 TEST(TargetTest, HowItWasMeasuredInWords) {

@@ -239,7 +239,7 @@ class Targets(EndToEnd):
         self.check("ftc", "compile", source, "--strategy=full_shard", os.fsdecode(b"--target=" + odd), "-o", plan)
         self.assertEqual(self.schedule(plan)["target"], "odd\\xff")
         text = self.check("ftc", "explain", source, "--compare=full_shard,no_shard", "--world-size=8", f"--target={mine}").stdout
-        for row in ("on", "time", "of it exposed", "tokens/s of each rank", "MFU", "arena fits its memory"):
+        for row in ("on", "time", "of it exposed", "rate of each rank", "MFU", "arena fits its memory"):
             self.assertRegex(text, rf"(?m)^  {row}  .*\S")
         self.assertRegex(text, r"(?m)^  arena fits its memory +yes +yes$")
 

@@ -100,8 +100,8 @@ void StepRows(Table& table) {
   table.Row("on", [](const Explained& e) { return e.target.name(); });
   table.Row("time", [](const Explained& e) { return ft::ShortSeconds(e.cost.seconds); });
   table.Row("of it exposed", [](const Explained& e) { return ft::ShortSeconds(e.cost.exposed_seconds); });
-  table.Row("tokens/s of each rank", [](const Explained& e) {
-    return fmt::format("{:.0f}{}", e.cost.tokens_per_s, ft::TakesTokens(e.plan) ? "" : " examples/s");
+  table.Row("rate of each rank", [](const Explained& e) {
+    return fmt::format("{:.0f} {}/s", e.cost.tokens_per_s, ft::CountedWord(e.plan));
   });
   table.Row("MFU", [](const Explained& e) {
     return e.cost.mfu > 0 ? fmt::format("{:.1f}%", e.cost.mfu * 100) : std::string("-");

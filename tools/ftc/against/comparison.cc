@@ -15,6 +15,7 @@
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/report.h"
 #include "runtime/plan/verify_transfers.h"
+#include "runtime/targets/shipped_targets.h"
 #include "tools/ftc/median.h"
 
 namespace ftc {
@@ -203,6 +204,15 @@ class Comparing {
   Comparison result_;
 };
 
+// A shipped machine may have two names.
+bool IsNamed(const ft::Target& target, const std::string& name) {
+  const ft::Target* shipped = ft::FindTarget(name);
+  if (name == target.name() || shipped == nullptr) return name == target.name();
+  ft::Target renamed = *shipped;
+  renamed.set_name(target.name());
+  return renamed.SerializeAsString() == target.SerializeAsString();
+}
+
 }  // namespace
 
 absl::Status CheckTrace(const std::string& path, const ft::TraceRun& run, const Explained& explained,
@@ -218,7 +228,7 @@ absl::Status CheckTrace(const std::string& path, const ft::TraceRun& run, const 
   if (run.device == "null" && run.target.empty())
     return absl::InvalidArgumentError(
         fmt::format("'{}' does not say which machine was simulated: trace the run again", ft::OneLine(path)));
-  if (run.device == "null" && run.target != explained.target.name())
+  if (run.device == "null" && !IsNamed(explained.target, run.target))
     return absl::InvalidArgumentError(
         fmt::format("'{}' is a trace of a simulated {}, not of {}: give a --target that is",
                     ft::OneLine(path), ft::OneLine(run.target), explained.target.name()));

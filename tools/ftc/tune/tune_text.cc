@@ -99,17 +99,17 @@ void AddFasterOwn(const Tuning& tuning, std::string& text) {
   const TuneTrial& best = tuning.result.best[0].trial;
   if (!ft::compiler::fits(own, tuning.request) || own.tokens != best.tokens || own.seconds >= best.seconds)
     return;
-  const auto& base = tuning.request.base;
   for (const ft::compiler::TuneLayout& layout : tuning.space.layouts) {
-    const std::pair mesh(layout.mesh.replica, layout.mesh.shard);
-    if (!layout.changesBits || layout.strategy != base.strategy || base.mesh.value_or(mesh) != mesh) continue;
+    if (!layout.changesBits || layout.strategy != tuning.request.base.strategy || layout.mesh != own.mesh)
+      continue;
     text += fmt::format(
         "\nyours is faster than row 1, and changes bits, which is never chosen: --strategy={} --mesh={} "
         "chooses these bits\n",
         layout.strategy, ft::MeshText(layout.mesh));
     return;
   }
-  text += "\nyours is faster than row 1: the table has no point with all of its settings\n";
+  text +=
+      "\nyours is faster than row 1: the table has no point with all of its settings, or it was not tried\n";
 }
 
 // What a reader has to know of the rows.

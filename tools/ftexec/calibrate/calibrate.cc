@@ -90,8 +90,10 @@ std::string NotesOn(const Target& before, const PlanKernels& now) {
     notes.push_back(fmt::format("{} kernels of other plans that {} has were timed with {} and are left out",
                                 now.left_out, before.name(), TimedLayoutText(before.measured())));
   if (now.without_room > 0)
-    notes.push_back(fmt::format("{} of the shortest kernels are left out: a machine file has room for {} KiB",
-                                now.without_room, kMostTargetBytes >> 10));
+    notes.push_back(
+        fmt::format("{} kernels are left out, of other plans first and the shortest first: a machine file "
+                    "has room for {} KiB",
+                    now.without_room, kMostTargetBytes >> 10));
   return absl::StrJoin(notes, "; ");
 }
 

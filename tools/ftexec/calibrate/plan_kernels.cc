@@ -174,7 +174,7 @@ int TakeTimedKernels(std::vector<Target::TimedKernel> own, std::vector<Target::T
                      [](const auto& a, const auto& b) { return a.seconds() > b.seconds(); });
     for (const Target::TimedKernel& kernel : *some) {
       if (taken.contains(kernel.key())) continue;
-      const size_t more = kernel.ByteSizeLong() + 2;  // its tag and its length
+      const size_t more = kernel.ByteSizeLong() + 3;  // its tag and its length
       if (bytes + more > kMostTargetBytes) {
         ++without_room;
         continue;

@@ -9,11 +9,7 @@ const comparedRows = [
   ['simulated on', (plan) => plan.target.name],
   ['time of a step', (plan) => format.seconds(plan.explain.step.seconds)],
   ['of it exposed', (plan) => format.seconds(plan.explain.step.exposed_seconds)],
-  [
-    'tokens/s of a rank',
-    (plan) => `${format.whole(plan.explain.step.tokens_per_s_per_rank)}${
-        plan.counted === 'tokens' ? '' : ' examples/s'}`
-  ],
+  ['rate of a rank', (plan) => `${format.whole(plan.explain.step.tokens_per_s_per_rank)} ${plan.counted}/s`],
   ['MFU', (plan) => format.percent(plan.explain.step.mfu)],
   ['fits', (plan) => fitWords[plan.fit]],
   ['arena', (plan) => format.bytes(plan.explain.arena_bytes)],
