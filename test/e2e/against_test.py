@@ -123,7 +123,7 @@ class Against(EndToEnd):
             self.assertIn(words, done.stderr)
         refused("is a trace of plan", other, f"--against={trace}")
         refused("is a trace of a simulated cpu, not of h100: give a --target that is", plan, f"--against={trace}", "--target=h100")
-        shipped = self.compiled("llama", "full_shard", "--target=h100")
+        shipped = self.compiled("llama", "no_shard", "--target=h100")
         self.check("ftexec", shipped, "--device=null", f"--trace={self.dir / 'h100.json'}")
         self.check("ftc", "explain", shipped, f"--against={self.dir / 'h100.json'}", "--target=h100-ib")  # the same machine
         refused("leave out --world-size", plan, f"--against={trace}", "--world-size=2", status=2)
