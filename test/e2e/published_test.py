@@ -120,16 +120,17 @@ class Published(EndToEnd):
             return lambda text: rows.strategy(row("a", strategy=text, n_gpus=ranks, **columns), {"ranks_per_node": str(node)})
         self.means(of(8, 8), (
             ("full_shard", ("FSDP1 full-shard", "FSDP (compiler-placed collectives)", "FULL_SHARD", "ZeRO-1 + sharded weights", "FSDP 8",
-                            "FSDP=8", "FSDP8", "FSDP x8", "8-way FSDP", "FSDP2 (dp_shard=8)", "1D FSDP", "XLA FSDP", "FSDP (SPMD)",
+                            "FSDP=8", "FSDP8", "FSDP (full)", "FSDP2 per-block wrap", "8-way FSDP", "FSDP2 (dp_shard=8)", "1D FSDP",
+                            "XLA FSDP", "FSDP (SPMD)",
                             "Accelerate FSDP", "HF Trainer + FSDP", "megatron-fsdp", "ZeRO-3 (stage 3)", "DeepSpeed stage 3", "fully_shard",
                             "FSDP, TP=1, no PP", "FSDP limit_all_gathers, backward prefetch", "FSDP2 (reshard_after_forward=True)")),
             ("shard_grad_op", ("fsdp SHARD_GRAD_OP", "FSDP1 grad-op", "shard-grad-op", "FSDP2 reshard_after_forward=False", "FSDP ZeRO-2")),
             ("no_shard", ("FSDP NO_SHARD",)), ("hybrid_shard", ("HSDP", "FSDP HYBRID_SHARD", "HSDP 1x8")),
-            ("hybrid_shard_zero2", ("_HYBRID_SHARD_ZERO2",)), ("zero2", ("ZeRO stage 2",)), ("ddp", ("DDP", "distributed data parallel")),
-            ("zero1", ("ZeRO-1", "DDP + ZeRO-1", "ZeRO-1 + DDP")),
+            ("hybrid_shard_zero2", ("_HYBRID_SHARD_ZERO2",)), ("zero2", ("ZeRO stage 2",)), ("ddp", ("DDP", "DDP 8",
+                                                                                                     "distributed data parallel")),
+            ("zero1", ("ZeRO-1", "DDP + ZeRO-1", "ZeRO-1 + DDP", "Megatron DP + distributed optimizer")),
             (None, ("FSDP+TP8", "ZeRO-1+TP4+PP2", "FSDP+CP8", "HSDP+SP", "TP8", "FSDP, ring attention", "FSDP + Ulysses", "2D FSDP",
-                    "ZeRO-3 offload", "FSDP + float8 all-gather",
-                    "DiLoCo + FSDP", "HSDP (shard 4)", "not FSDP", "ZeRO-1 FSDP",
+                    "ZeRO-3 offload", "FSDP + float8 all-gather", "DiLoCo + FSDP", "HSDP (shard 4)", "not FSDP", "ZeRO-1 FSDP",
                     "DDP ZeRO-2", "ZeRO++", "ZeRO-3++", "HSDP 4x16", "FSDP + DDP", "single GPU", "ZeRO-10", "zero", "", "none", "1 GPU",
                     "FSDP 4", "FSDP (dp=4)", "FSDP 2x4", "dp=8", "FSDP + AC", "no prefetch FSDP", "FSDP2 reshard_after_forward=2"))))
         self.means(of(64, 8, gpus_per_node=""), (
@@ -142,6 +143,9 @@ class Published(EndToEnd):
             ("no_shard", ("", "-", "none", "1 GPU", "single GPU", "FSDP", "DDP", "no sharding", "TP=1")),
             (None, ("TP=8", "FSDP + TP", "HSDP 8x8", "ZeRO-3 offload"))))
         beside = ("FSDP + activation checkpointing", "FSDP2 + AC", "FSDP + full AC")
+        said = ("FSDP2 + torch.compile", "FSDP2, no AC, no offload, compiled")
+        self.means(of(8, 8, compile="yes"), (("full_shard", said), (None, ("FSDP2, no compile",))))
+        self.means(of(8, 8, compile="no"), ((None, said),))
         self.means(of(8, 8, recompute="full"), (("full_shard", beside), (None, ("FSDP + selective AC",))))
         self.means(of(8, 8, offload="optimizer"), (("full_shard", ("ZeRO-3 offload",)), (None, ("ZeRO-3 + parameter offload",))))
 
@@ -159,8 +163,8 @@ class Published(EndToEnd):
             (("qwen3", "--head-size=128", "--preset=8b"), ("qwen3-8b", "Qwen3 8B")),
             (("qwen3", "--head-size=128", "--preset=0.6b"), ("qwen3-0.6b",)),
             (None, ("Gemma-7B", "mistral-nemo-12b", "Mistral-Nemo-Instruct-2407", "mixtral-8x7b", "Qwen3-30B-A3B", "Qwen3-Coder",
-                    "deepseek-v3",
-                    "DeepSeek V2 Lite", "deepseek-r1", "deepseek-moe-16b", "DeepSeek-Coder-V2", "gemma-2-9b", "gemma-2-2b", "bert-large",
+                    "deepseek-v3", "DeepSeek V2 Lite", "deepseek-r1", "deepseek-moe-16b", "DeepSeek-Coder-V2", "gemma-2-9b", "gemma-2-2b",
+                    "bert-large",
                     "Nemotron-H-8B"))))
         self.assertEqual(options(model="gemma-7b", head_size=64)[0], "llama")
         self.assertEqual(options(model="Qwen3-8B", head_size=64)[1], "--head-size=64")
@@ -179,13 +183,13 @@ class Published(EndToEnd):
     def test_columns_are_understood_as_a_whole(self):
         self.means(self.option("offload", "offload"), (
             ("none", ("none", "-", "residual", "no offload")), ("optimizer,parameters", ("optimizer + params", "optimizer and parameters")),
-            ("optimizer", ("opt-m+opt-v+master+residual", "optimizer (CPU)", "CPU optimizer", "optimizer states to CPU")),
+            ("optimizer", ("opt-m+opt-v+master+residual", "optimizer (CPU)", "CPU optimizer", "optimizer states to CPU", "Adam states")),
             ("activations", ("activations", "activation offload")),
             (None, ("none (optimizer on GPU)", "optimizer (half)", "kv cache", "none + optimizer", "cpu", "optimizer parameters"))))
         self.means(self.option("remat", "recompute", recompute_selective="every_n:2"), (
-            ("none", ("none", "not stated", "no", "off", "none (not needed)", "no activation checkpointing")),
+            ("none", ("none", "not stated", "no", "off", "none (not needed)", "no activation checkpointing", "no recompute")),
             ("full", ("Full", "full (per block)", "full per layer", "full (all blocks)", "full (activation checkpointing)", "yes",
-                      "gradient checkpointing", "full (32 of 32 layers)", "full activation recomputation")),
+                      "gradient checkpointing", "full (32 of 32 layers)", "full activation recomputation", "activation ckpt")),
             ("ops:norms", ("minimal_flash (only cheap/flash ops)", "norm")), ("every_n:2", ("selective", "selective (every 2 layers)")),
             ("every_n:4", ("selective (every 4th layer)",)),
             (None, ("selective (every 3)", "selective (op)", "full (10 of 32 layers)", "ffn", "ffn+norm", "none / full", "recompute"))))
@@ -196,9 +200,9 @@ class Published(EndToEnd):
     def test_types(self):
         plain = ("bf16", "BF16", "bfloat16", "bf16 amp", "amp_bf16", "mixed_bf16", "mixed precision bf16", "bf16-mixed (FSDP MP)",
                  "bf16/fp32",
-                 "bf16 (torch AMP)")
+                 "bf16 (torch AMP)", "bf16 (DeepSpeed)")
         master = ("bf16 w/ fp32 master", "bf16 (fp32 master weights)", "fp32 params, bf16 compute")
-        reduced = ("bf16 params, fp32 reduce", "bf16, fp32 grads", "bf16, fp32 reduce-scatter")
+        reduced = ("bf16 params, fp32 reduce", "bf16, fp32 grads", "bf16, fp32 reduce-scatter", "bf16 (param) / fp32 (reduce)")
         pure = ("bf16-true", "pure bf16")
         self.means(self.option("param-dtype", "dtype"), (
             ("bf16", (*plain, *master, *reduced, *pure)),
@@ -251,8 +255,7 @@ class Published(EndToEnd):
                      "torch.compile(mode=max-autotune)", "flash-attn, torch.compile", "yes (no CUDA graphs)")),
             ("yes, by xla", ("XLA", "xla (SPMD)")), ("", ("", "-", "not stated"))))
         for text in ("yes (loss not compiled)", "yes (loss only)", "eager; torch.compile of the loss", "maybe compiled", "no mention",
-                     "none stated",
-                     "default", "aot_eager"):
+                     "none stated", "default", "aot_eager"):
             self.refused(machines.Machines(MACHINES).of, row("a", framework="nobody", compile=text))
 
     def test_links_are_those_of_the_machine_file(self):
@@ -262,17 +265,15 @@ class Published(EndToEnd):
             return known.of(row("a", gpu="H100", framework="nobody", n_gpus=ranks, interconnect=interconnect))
         for interconnect in ("", "-", "NVLink", "NVLink; 8x400Gb IB", "NVLink4 900GB/s, 400Gbps per GPU", "3200Gbps RoCE per node", "NDR",
                              "8xNDR", "InfiniBand NDR (400 Gb/s)", "400Gb/s NDR InfiniBand", "NVLink; 8 NICs 400Gb",
-                             "400Gb/s per NIC, 8 NICs",
-                             "3.2 Tb/s", "EFA 3.2 Tb/s per node", "EFA 3200 Gbps", "400Gb x8", "8x ConnectX-7 400Gb/s", "NDR400 x8",
+                             "400Gb/s per NIC, 8 NICs", "3.2 Tb/s", "EFA 3.2 Tb/s per node", "EFA 3200 Gbps", "400Gb x8",
+                             "8x ConnectX-7 400Gb/s", "NDR400 x8",
                              "NVLink; 8x400Gb (3.2 Tb/s)", "8 400Gb NICs", "8x50GB/s NICs", "1 NIC per GPU, 400Gb/s",
-                             "2 NICs per GPU, 200Gb/s",
-                             "NVLink4 in node; between nodes not stated", "NVLink; NICs on PCIe Gen5"):
+                             "2 NICs per GPU, 200Gb/s", "NVLink4 in node; between nodes not stated", "NVLink; NICs on PCIe Gen5"):
             of(interconnect, 16)
         for interconnect in ("PCIe", "PCIe Gen5, no NVLink", "NVLink, 100GbE", "NVLink; 8x200Gb IB", "NVLink; 1600Gbps per node",
-                             "NVLink; Ethernet",
-                             "NVLink; HDR", "NVLink; 1xNDR", "NVLink; 400Gb IB", "1.6 Tb/s", "NDR 200Gb/s", "4 NICs 400Gb",
-                             "400Gb/s per NIC",
-                             "dual-rail NDR", "NVLink; 8x25GB/s NICs"):
+                             "NVLink; Ethernet", "NVLink; HDR", "NVLink; 1xNDR", "NVLink; 400Gb IB", "1.6 Tb/s", "NDR 200Gb/s",
+                             "4 NICs 400Gb",
+                             "400Gb/s per NIC", "dual-rail NDR", "NVLink; 8x25GB/s NICs"):
             self.refused(of, interconnect, 16)
         of("NVLink; 100GbE", 8)  # no bytes go between nodes
         self.refused(of, "PCIe", 8)

@@ -6,16 +6,10 @@ import re
 
 import machine_files
 import rows
+import words
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MACHINES = ROOT / "runtime/targets/validation"
-COMPILER = r"(?:torch[. ]?compiled?|compil(?:e[dr]?|ation|ing)|(?:torch-?)?inductor|(?:torch-?)?dynamo)"
-OFF = r"(?:no|none|off|false|disabled|0|n|not used)"
-NOT_COMPILED = rf"\b(?:no|not|without|non-?) ?{COMPILER}\b|\b{COMPILER} ?(?:was |is )?[=:(]* ?(?:{OFF})\b"
-NO, YES = r"(no|none|off|false|eager|disabled|n|0)\b(?!/)", r"(yes|y|1|on|true|enabled|max-autotune|reduce-overhead)\b"
-OTHER_COMPILERS = r"(open)?xla\b|(jax\.)?jit\b|thunder\b|nvfuser\b|(hand-?written|fused) (cuda )?kernels\b"
-UNCLEAR = (r"\b(only|part|partly|partial|partially|some|except|but|maybe|perhaps|probably|likely|presumed|assumed|optional"
-           r"|(un)?known|info|information|mention|mentioned|stated|reported|unclear)\b")
 INFINIBAND = {"edr": 100, "hdr100": 100, "hdr200": 200, "hdr": 200, "ndr200": 200, "ndr400": 400, "ndr": 400, "xdr": 800}  # Gb/s of a port
 SEVERAL = {"single": 1, "one": 1, "dual": 2, "two": 2, "quad": 4, "four": 4, "eight": 8}
 ADAPTER = r"(?:nics?|ports?|adapters?|hcas?|rails?|connectx|cx-?\d)\b"
@@ -27,22 +21,12 @@ OTHER_MEMORY = r"(host|cpu|system|sys|main|dram|ddr\d?|ram|disk|nvme|ssd|peak|us
 LARGEST_MEMORY = 300  # GB of a GPU
 
 
-def compiled(text):
-    """"no", "yes", "yes, by xla" or another that torch has not; "" if not stated; other texts as they stand."""
-    rest, denied = re.subn(NOT_COMPILED, "|", text)
-    no, yes = denied or re.match(NO, text), re.search(rf"\b{COMPILER}\b", rest) or re.match(YES, rest.lstrip(" |,;("))
-    other = re.match(OTHER_COMPILERS, text)
-    if re.search(UNCLEAR, text) or (no and (yes or other)) or (yes and "eager" in text):
-        return f"unclear: {text}"
-    return f"yes, by {other[0]}" if other else "no" if no else "yes" if yes else text
-
-
 def columns(row):
     """What machine files have patterns of. Variants of a GPU may stand in the note."""
     note = re.sub(r"\b(\d{3,4}) ?w(atts?)?\b(?!/)", r"\1 w", rows.stated(row, "gpu_note"))
     gpu = re.sub(r"^(\d+ ?[x×] ?)?((nvidia|hgx|dgx)[ -]*)*", "", rows.stated(row, "gpu"))
     return {"framework": rows.stated(row, "framework"), "gpu": f"{gpu} {note}".strip(), "gpu_note": note,
-            "compile": compiled(rows.stated(row, "compile"))}
+            "compile": words.compiled(rows.stated(row, "compile"))}
 
 
 def memories(row):

@@ -172,13 +172,16 @@ def offload(row):
 
 
 def strategy(row, machine):
-    """Recomputation and offload may be named beside it where their columns state them."""
+    """What other columns state may be named in it, too."""
     ranks, elsewhere = number(row, "n_gpus"), []
-    if recomputation(row, machine.get("assumptions", {})) != "none":
+    if recomputation(row, machine.get("assumptions", {})) == "none":
+        elsewhere.append((rf"\b(no|without) ({words.CHECKPOINTING})", None))
+    else:
         kind = re.match(r"full|selective", stated(row, "recompute"))
         elsewhere.append((rf"({kind[0]} )?({words.CHECKPOINTING})" if kind else words.CHECKPOINTING, None))
-    if offload(row) != "none":
-        elsewhere.append((r"\b(cpu )?offload(ing)?\b", None))
+    elsewhere.append((r"\bno (cpu )?offload(ing)?\b" if offload(row) == "none" else r"\b(cpu )?offload(ing)?\b", None))
+    if words.compiled(stated(row, "compile")) == "yes":
+        elsewhere.append((rf"(?<!no )\b{words.COMPILER}\b", None))
     meaning = words.strategy(stated(row, "strategy"), ranks, min(ranks, ranks_on_node(row, machine)), elsewhere)
     return understood(meaning, row, "strategy", f" on {ranks} GPUs")
 

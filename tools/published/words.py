@@ -22,15 +22,17 @@ STRATEGIES = (
     (r"\bno[ -]shard\b", "no_shard"), (r"\bfull[ -]?shard(ing|ed)?\b", "full_shard"), (r"\b(shard[ -]?)?grad[ -]?op\b", "shard_grad_op"),
     (r"\b(fsdp )?reshard after forward ?[=:]? ?(false|no|off|never)\b|\bno reshard(ing)?( after forward)?\b", "shard_grad_op"),
     (r"\b(fsdp )?reshard after forward ?[=:]? ?(true|yes|on|always|default)\b", "full_shard"),
+    (r"\bfsdp[12]?[ (-]+full\b", "full_shard"),
     (r"\bfsdp([ -]?v?[12])?\b|simplefsdp\b|\bfully[ -]shard(ed)?\b( data[ -]parallel(ism)?)?", "fsdp"),
-    (r"\b(ddp|dp|data[ -]parallel(ism)?) ?[+,] ?(?=zero)", None),
+    (r"\b(ddp|dp|data[ -]parallel(ism)?) ?[+,] ?(?=zero|distributed opt)", None),
     *((rf"\b(zero|stage)([ (-]*stage)?[ =:(-]*{stage}\b", meaning)
       for stage, meaning in ((1, "zero1"), (2, "zero2"), (3, "zero3"))),
     (r"\bdistributed optimizer\b|\bzero ?redundancy ?optimizer\b", "zero1"),
     (r"\bddp\b|\b(distributed )?data[ -]parallel(ism)?\b|\breplicated\b", "ddp"),
     (rf"\b{OTHER_AXES} ?(size|degree)?[ =:]*1\b|\bno {OTHER_AXES}((/|, | or | and )(no )?{OTHER_AXES})*\b", None),
     (r"\blimit all gathers( ?= ?(true|on))?\b|\b((backward|forward) )?prefetch(ing)?( ?= ?(backward )?pre)?\b", None),
-    (r"\buse orig params( ?= ?true)?\b|\bper[ -]param(eter)?\b|\b(per|by)[ -](layer|block|transformer ?block)\b|\bauto[ -]?wrap\b", None),
+    (r"\buse orig params( ?= ?true)?\b|\bper[ -]param(eter)?\b|\bauto[ -]?wrap\b", None),
+    (r"\b(per|by|each)[ -](transformer )?(layer|block)\b|\bwrap(ped|ping)?\b|\btransformer ?(block|layer)s?\b", None),
     (r"\b(compiler-placed collectives|sharding ?strategy|1-?d|dtensor|pure|only|plain|native|simple|g?spmd|(open)?xla|jax)\b", None),
     (r"\b(deepspeed|pytorch|torch|accelerate|trainer|hf|hugging ?face|transformers|lightning|megatron(-(lm|core))?|mcore|composer"
      r"|torchtitan)\b", None),
@@ -48,37 +50,48 @@ TOGETHER = {frozenset(("fsdp", "zero2")): "shard_grad_op", frozenset(("fsdp", "n
             frozenset(("fsdp",)): "full_shard", frozenset(("zero3",)): "full_shard"}
 
 # Of a plan all of a layer is computed again, or what lies between its products: MLPs whose products are computed again have no rule.
-CHECKPOINTING = r"\b((gradient|activation|act)s? )?(re)?(checkpoint(ing|s)?|comput(e|ation))\b|\bremat(erialization)?\b|\bac\b"
+CHECKPOINTING = r"\b((gradient|activation|act)s? )?(checkpoint(ing|s)?|ckpt|recomput(e|ation))\b|\bremat(erialization)?\b|\bac\b"
 RECOMPUTATION = (
-    (r"\bonly cheap/flash ops\b|\bnot (needed|used)\b|\bfits\b", None),
+    (r"\bonly cheap/flash ops\b|\btorch\.utils\.checkpoint\b"
+     r"|\buse reentrant( ?= ?(true|false))?\b|\b(hf|torch|pytorch)\b|\bnot (needed|used)\b|\bfits\b", None),
     (r"\b(none|no|off|false|disabled|without)\b", "none"), (r"\bminimal( flash)?\b|^norms?$", "ops:norms"),
     (r"\b(per|all|every|each|whole)( (the|transformer|decoder))* ?(layers?|blocks?)\b"
      r"|\b(?P<n>\d+) ?(of|/) ?(?P=n) (layers|blocks)\b", "layers"),
     (r"\b(full|yes|on|true|enabled)\b( layers?\b)?", "full"),
-    (r"\b(gradient|activation) checkpointing\b|^ac$", "layers"), (CHECKPOINTING, None))
+    (r"\b(gradient|activation) (checkpointing|ckpt)\b|^ac$", "layers"), (CHECKPOINTING, None))
 
 EVERY = r"selective\W+(?:ac\W+|activation checkpointing\W+)?every (?:(\d+)(?:nd|rd|th)?|other|second) (?:layers?|blocks?)\W*"
 
 # Residuals alone go beside computation, hidden.
 OFFLOADED = ((r"\b(none|no|off|false|disabled)\b", "none"), (r"\bresiduals?\b", "residuals"),
              (r"(?<!optimizer )(?<!opt )\bparam(eter)?s?\b", "parameters"),
-             (r"\bopt(imizer)?\b([ -](m|v|states?|moments?)\b)?|\bmaster\b([ -]weights)?", "optimizer"),
+             (r"\b(opt(im(izer)?)?|adamw?)\b([ -](m|v|states?|moments?)\b)?|\bmaster\b([ -]weights)?", "optimizer"),
              (r"\bact(ivation)?s?\b", "activations"),
-             (r"\b(to |on |in )?(the )?(cpu|host)( (memory|ram))?\b|\boffload(ing|ed)?\b|\band\b", None))
+             (r"\b(to |on |in )?(the )?(cpu|host)( (memory|ram))?\b|\boffload(ing|ed)?\b|\band\b|\b(not )?needed\b", None))
 
 F32, BF16 = r"(?:fp32|float32|f32)", r"(?:bf16|bfloat16)"
 GRADIENTS = r"grad(?:ient)?s?"
 REDUCED = rf"(?:{GRADIENTS} (?:accum(?:ulat(?:e|ion))?|reduc(?:e|tion))|reduce[ -]?scatter|(?:all[ -]?)?reduc(?:e|tion)s?|{GRADIENTS})"
 DTYPES = (
-    (rf"\b{F32}[ -](master|main|opt(imizer)?)\b([ -](weights?|params?|parameters|copy|copies|states?))*", "master"),
+    (rf"\b{F32}[ -](master|main|opt(imizer)?)\b([ +-](weights?|params?|parameters|copy|copies|states?|moments?))*", "master"),
     (rf"\b(master|main)([ -](weights?|params?|parameters|copy|copies))*( in|:|=)? ?{F32}\b", "master"),
     (rf"\b{F32}[ -](params?|parameters|weights)\b", "master"),
-    *((rf"\b{kind}[ -]{REDUCED}\b|\b{REDUCED}( in|:|=)? ?{kind}\b", f"reduce {name}") for kind, name in ((F32, "fp32"), (BF16, "bf16"))),
+    *((rf"\b{kind}[ (-]+{REDUCED}\b|\b{REDUCED}( in|:|=)? ?{kind}\b", f"reduce {name}") for kind, name in ((F32, "fp32"), (BF16, "bf16"))),
     (rf"\b{BF16}[ -]true\b|\b(pure|full|all)[ -]{BF16}\b|\b{BF16}[ -]only\b", "true"),
     (rf"\b{BF16} ?/ ?{F32}\b|\b{F32} ?/ ?{BF16}\b", "bf16"), (rf"\b{BF16}\b", "bf16"),
     (r"\b(no|without) (fp8|float8)\b", None),
     (r"\b(amp|autocast|(auto(matic)? )?mixed([ -]precision)?|precision|fsdp[12]?|mp|torch|pytorch|native)\b", None),
-    (r"\b(params?|parameters|weights|activations?|compute|training|with|and|in)\b|\bw/", None))
+    (r"\b(params?|parameters|weights|activations?|compute|forward|backward|training|with|and|in)\b|\bw/", None),
+    (r"\b(deepspeed|accelerate|hf|composer|lightning)\b", None))
+
+# Whether what launches is compiled.
+COMPILER = r"(?:torch[. ]?compiled?|compil(?:e[dr]?|ation|ing)|(?:torch-?)?inductor|(?:torch-?)?dynamo)"
+OFF = r"(?:no|none|off|false|disabled|0|n|not used)"
+NOT_COMPILED = rf"\b(?:no|not|without|non-?) ?{COMPILER}\b|\b{COMPILER} ?(?:was |is )?[=:(]* ?(?:{OFF})\b"
+NO, YES = r"(no|none|off|false|eager|disabled|n|0)\b(?!/)", r"(yes|y|1|on|true|enabled|max-autotune|reduce-overhead)\b"
+OTHER_COMPILERS = r"(open)?xla\b|(jax\.)?jit\b|thunder\b|nvfuser\b|(hand-?written|fused) (cuda )?kernels\b"
+UNCLEAR = (r"\b(only|part|partly|partial|partially|some|except|but|maybe|perhaps|probably|likely|presumed|assumed|optional"
+           r"|(un)?known|info|information|mention|mentioned|stated|reported|unclear)\b")
 
 
 def take(text, *tables):
@@ -115,7 +128,7 @@ def _of_all(ranks, on_node):
     nodes = rf"|\b(on |over |across )?({count}{'|(a )?single|one' if ranks <= on_node else ''}) nodes?( (x|of) {on_node}( gpus?)?)?\b"
     return ((rf"\b(on |over |across )?{ranks}[ -]?(x ?)?{gpus}{nodes}", None),
             (rf"\bfsdp([12](?!\d))?[ =:x×(-]*{ranks}\b", "fsdp"), (rf"\bfull[ -]?shard[ =:x×(-]*{ranks}\b", "full_shard"),
-            (rf"\b(dp|data parallel|world)( size| degree)?[ =:x×(-]*{ranks}\b", None))
+            (rf"\bddp[ =:x×(-]*{ranks}\b", "ddp"), (rf"\b(dp|data parallel|world)( size| degree)?[ =:x×(-]*{ranks}\b", None))
 
 
 def _with_sizes(kind, sizes, ranks, on_node):
@@ -178,3 +191,13 @@ def dtypes(text):
     found, left = take(text, DTYPES)
     found |= {"bf16"} if "true" in found else set()
     return None if left or "bf16" not in found or {"master", "true"} <= found or {"reduce fp32", "reduce bf16"} <= found else found
+
+
+def compiled(text):
+    """"no", "yes", "yes, by xla" or another that torch has not; "" if not stated; other texts as they stand."""
+    rest, denied = re.subn(NOT_COMPILED, "|", text)
+    no, yes = denied or re.match(NO, text), re.search(rf"\b{COMPILER}\b", rest) or re.match(YES, rest.lstrip(" |,;("))
+    other = re.match(OTHER_COMPILERS, text)
+    if re.search(UNCLEAR, text) or (no and (yes or other)) or (yes and "eager" in text):
+        return f"unclear: {text}"
+    return f"yes, by {other[0]}" if other else "no" if no else "yes" if yes else text
