@@ -162,7 +162,8 @@ class Published(EndToEnd):
                      "deepseek-llm-7b", "deepseek-coder-6.7b", "DeepSeek-R1-Distill-Llama-8B", "gemma-2b-it")),
             (("qwen3", "--head-size=128", "--preset=8b"), ("qwen3-8b", "Qwen3 8B")),
             (("qwen3", "--head-size=128", "--preset=0.6b"), ("qwen3-0.6b",)),
-            (None, ("Gemma-7B", "mistral-nemo-12b", "Mistral-Nemo-Instruct-2407", "mixtral-8x7b", "Qwen3-30B-A3B", "Qwen3-Coder",
+            (None, ("Gemma-7B", "codegemma-2b", "mistral-nemo-12b", "Mistral-Nemo-Instruct-2407", "mixtral-8x7b", "Qwen3-30B-A3B",
+                    "Qwen3-Coder",
                     "deepseek-v3", "DeepSeek V2 Lite", "deepseek-r1", "deepseek-moe-16b", "DeepSeek-Coder-V2", "gemma-2-9b", "gemma-2-2b",
                     "bert-large",
                     "Nemotron-H-8B"))))
@@ -185,14 +186,16 @@ class Published(EndToEnd):
             ("none", ("none", "-", "residual", "no offload")), ("optimizer,parameters", ("optimizer + params", "optimizer and parameters")),
             ("optimizer", ("opt-m+opt-v+master+residual", "optimizer (CPU)", "CPU optimizer", "optimizer states to CPU", "Adam states")),
             ("activations", ("activations", "activation offload")),
-            (None, ("none (optimizer on GPU)", "optimizer (half)", "kv cache", "none + optimizer", "cpu", "optimizer parameters"))))
+            (None, ("none (optimizer on GPU)", "optimizer not needed", "optimizer (half)", "kv cache", "none + optimizer", "cpu",
+                    "optimizer parameters"))))
         self.means(self.option("remat", "recompute", recompute_selective="every_n:2"), (
-            ("none", ("none", "not stated", "no", "off", "none (not needed)", "no activation checkpointing", "no recompute")),
+            ("none", ("none", "not stated", "no", "off", "none (not needed)", "not needed", "no activation checkpointing", "no recompute")),
             ("full", ("Full", "full (per block)", "full per layer", "full (all blocks)", "full (activation checkpointing)", "yes",
                       "gradient checkpointing", "full (32 of 32 layers)", "full activation recomputation", "activation ckpt")),
             ("ops:norms", ("minimal_flash (only cheap/flash ops)", "norm")), ("every_n:2", ("selective", "selective (every 2 layers)")),
             ("every_n:4", ("selective (every 4th layer)",)),
-            (None, ("selective (every 3)", "selective (op)", "full (10 of 32 layers)", "ffn", "ffn+norm", "none / full", "recompute"))))
+            (None, ("selective (every 3)", "full (not used)", "selective (op)", "full (10 of 32 layers)", "ffn", "ffn+norm", "none / full",
+                    "recompute"))))
         self.means(self.option("remat", "recompute"), ((None, ("selective", "selective (every 2 layers)")),))
         self.means(self.option("reduce-dtype", "reduce_dtype"), (
             ("bf16", ("", "-", "not stated", "bfloat16")), ("fp32", ("float32",)), (None, ("int8",))))
@@ -203,7 +206,7 @@ class Published(EndToEnd):
                  "bf16 (torch AMP)", "bf16 (DeepSpeed)")
         master = ("bf16 w/ fp32 master", "bf16 (fp32 master weights)", "fp32 params, bf16 compute")
         reduced = ("bf16 params, fp32 reduce", "bf16, fp32 grads", "bf16, fp32 reduce-scatter", "bf16 (param) / fp32 (reduce)")
-        pure = ("bf16-true", "pure bf16")
+        pure = ("bf16-true", "pure bf16", "bf16, no master weights")
         self.means(self.option("param-dtype", "dtype"), (
             ("bf16", (*plain, *master, *reduced, *pure)),
             (None, ("bf16 + fp8 products", "bf16 + e4m3", "nf4", "int8", "fp4", "FP8", "bf16/mxfp8", "mxfp8", "fp16", "fp32", "tf32", ""))))
@@ -250,12 +253,14 @@ class Published(EndToEnd):
     def test_what_compiles(self):
         self.means(lambda text: machines.columns(row("a", compile=text))["compile"], (
             ("no", ("no", "no (eager)", "No (torch.compile off)", "none (eager)", "no torch.compile", "flash-attn, no compile", "N", "0",
-                    "not compiled", "torch.compile off", "torch.compile=False", "without torch.compile", "no inductor")),
+                    "not compiled", "torch.compile off", "torch.compile=False", "compile: no, eager", "without torch.compile",
+                    "no inductor")),
             ("yes", ("yes", "yes (per TransformerBlock)", "yes (inductor)", "max-autotune", "TorchInductor", "compiled", "Y", "1", "True",
-                     "torch.compile(mode=max-autotune)", "flash-attn, torch.compile", "yes (no CUDA graphs)")),
+                     "torch.compile(mode=max-autotune)", "flash-attn, torch.compile", "yes (no CUDA graphs)",
+                     "torch.compile (no graph breaks)", "inductor (no CUDA graphs)")),
             ("yes, by xla", ("XLA", "xla (SPMD)")), ("", ("", "-", "not stated"))))
         for text in ("yes (loss not compiled)", "yes (loss only)", "eager; torch.compile of the loss", "maybe compiled", "no mention",
-                     "none stated", "default", "aot_eager"):
+                     "none stated", "no graph breaks", "default", "aot_eager"):
             self.refused(machines.Machines(MACHINES).of, row("a", framework="nobody", compile=text))
 
     def test_links_are_those_of_the_machine_file(self):
@@ -265,7 +270,7 @@ class Published(EndToEnd):
             return known.of(row("a", gpu="H100", framework="nobody", n_gpus=ranks, interconnect=interconnect))
         for interconnect in ("", "-", "NVLink", "NVLink; 8x400Gb IB", "NVLink4 900GB/s, 400Gbps per GPU", "3200Gbps RoCE per node", "NDR",
                              "8xNDR", "InfiniBand NDR (400 Gb/s)", "400Gb/s NDR InfiniBand", "NVLink; 8 NICs 400Gb",
-                             "400Gb/s per NIC, 8 NICs", "3.2 Tb/s", "EFA 3.2 Tb/s per node", "EFA 3200 Gbps", "400Gb x8",
+                             "400Gb/s per NIC, 8 NICs", "3.2 Tb/s", "EFA 3.2 Tb/s per node", "EFA 3200 Gbps", "400Gb x8", "400G RoCE x 8",
                              "8x ConnectX-7 400Gb/s", "NDR400 x8",
                              "NVLink; 8x400Gb (3.2 Tb/s)", "8 400Gb NICs", "8x50GB/s NICs", "1 NIC per GPU, 400Gb/s",
                              "2 NICs per GPU, 200Gb/s", "NVLink4 in node; between nodes not stated", "NVLink; NICs on PCIe Gen5"):
@@ -273,7 +278,7 @@ class Published(EndToEnd):
         for interconnect in ("PCIe", "PCIe Gen5, no NVLink", "NVLink, 100GbE", "NVLink; 8x200Gb IB", "NVLink; 1600Gbps per node",
                              "NVLink; Ethernet", "NVLink; HDR", "NVLink; 1xNDR", "NVLink; 400Gb IB", "1.6 Tb/s", "NDR 200Gb/s",
                              "4 NICs 400Gb",
-                             "400Gb/s per NIC", "dual-rail NDR", "NVLink; 8x25GB/s NICs"):
+                             "400Gb/s per NIC", "dual-rail NDR", "EFAv2", "NVLink; 8x25GB/s NICs"):
             self.refused(of, interconnect, 16)
         of("NVLink; 100GbE", 8)  # no bytes go between nodes
         self.refused(of, "PCIe", 8)

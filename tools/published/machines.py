@@ -16,7 +16,7 @@ ADAPTER = r"(?:nics?|ports?|adapters?|hcas?|rails?|connectx|cx-?\d)\b"
 ADAPTERS = rf"\b(\d+|{'|'.join(SEVERAL)}) ?[x×]?[ -]?(?:(?:ib|infiniband|roce|ndr|hdr) )?{ADAPTER}( ?(?:per|/) ?(?:gpu|rank))?"
 NETWORK = r"\b(nics?|ib|infiniband|roce|efa|network|between nodes|inter-?node|[hnx]dr)\b"
 RATE = (rf"(?:(?<![\w.])(\d+)(?: ?[x×*] ?| (?=\d+ ?G\S* (?i:{ADAPTER})))|(?<![\w.]))(\d+(?:\.\d+)?)[ -]?"
-        r"([GgT](?:b[Ee]|bits?(?:/s)?|bps|b/s|b|B/s|Bps)?)(?![A-Za-z/])(?: ?[x×*] ?(\d+)\b)?")
+        r"([GgT](?:b[Ee]|bits?(?:/s)?|bps|b/s|b|B/s|Bps)?)(?![A-Za-z/])(?:(?i: ib| infiniband| roce| nics?)? ?[x×*] ?(\d+)\b)?")
 OTHER_MEMORY = r"(host|cpu|system|sys|main|dram|ddr\d?|ram|disk|nvme|ssd|peak|used|shm)"
 LARGEST_MEMORY = 300  # GB of a GPU
 
@@ -74,7 +74,7 @@ def rate_per_gpu(text, ranks):
         low, high = sorted(rate for _, rate in rates)
         if high in (count * low, ranks * low):  # of a port, and of all of a node
             rates, count = [("", low)], round(high / low)
-    if len(rates) > 1 or (not rates and not named and re.search(r"ethernet|\befa\b|\btcp\b", lower)):
+    if len(rates) > 1 or (not rates and not named and re.search(r"ethernet|\befa|\btcp\b", lower)):
         return 0.0  # said, but not how fast for each
     if not rates and not named:
         return None

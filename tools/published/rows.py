@@ -15,7 +15,7 @@ NOT_STATED = ("", "-", "?", "n/a", "not stated", "unknown")
 REDUCE_DTYPES = ((r"bf16|bfloat16", "bf16"), (r"fp32|float32", "fp32"), (r"fp16|float16", "fp16"))
 
 # By name of the model: heads that need not be hidden / heads wide, and layers that FAMILIES has not (experts, windows, no causal mask).
-OTHER_HEADS = re.compile(r"gemma(?!(1\.1)?-?2b)|mistral-?nemo|\bnemo-?12b|mistral-?small|devstral")
+OTHER_HEADS = re.compile(r".gemma|gemma(?!(1\.1)?-?2b)|mistral-?nemo|\bnemo-?12b|mistral-?small|devstral")
 OTHER_LAYERS = re.compile(r"moe|mixtral|\d+x\d+(\.\d+)?b|-a\d+(\.\d+)?b|gpt-?oss|llama4|scout|maverick|dbrx|grok|kimi|arctic|minimax"
                           r"|deepseek-?(v[23]|moe|r1(?!-distill)|coder-?v2|prover-?v2|vl|16b|236b|671b|$)|glm-?4\.[5-9]|vision|-vl\b"
                           r"|gemma[23](?!b)|recurrentgemma|qwen3-?(next|vl|omni|coder|30b|235b)|qwen3\."
@@ -181,7 +181,7 @@ def strategy(row, machine):
         elsewhere.append((rf"({kind[0]} )?({words.CHECKPOINTING})" if kind else words.CHECKPOINTING, None))
     elsewhere.append((r"\bno (cpu )?offload(ing)?\b" if offload(row) == "none" else r"\b(cpu )?offload(ing)?\b", None))
     if words.compiled(stated(row, "compile")) == "yes":
-        elsewhere.append((rf"(?<!no )\b{words.COMPILER}\b", None))
+        elsewhere.append((rf"(?<!no )\b{words.COMPILER}\b(?!-placed)", None))
     meaning = words.strategy(stated(row, "strategy"), ranks, min(ranks, ranks_on_node(row, machine)), elsewhere)
     return understood(meaning, row, "strategy", f" on {ranks} GPUs")
 

@@ -53,8 +53,9 @@ TOGETHER = {frozenset(("fsdp", "zero2")): "shard_grad_op", frozenset(("fsdp", "n
 CHECKPOINTING = r"\b((gradient|activation|act)s? )?(checkpoint(ing|s)?|ckpt|recomput(e|ation))\b|\bremat(erialization)?\b|\bac\b"
 RECOMPUTATION = (
     (r"\bonly cheap/flash ops\b|\btorch\.utils\.checkpoint\b"
-     r"|\buse reentrant( ?= ?(true|false))?\b|\b(hf|torch|pytorch)\b|\bnot (needed|used)\b|\bfits\b", None),
-    (r"\b(none|no|off|false|disabled|without)\b", "none"), (r"\bminimal( flash)?\b|^norms?$", "ops:norms"),
+     r"|\buse reentrant( ?= ?(true|false))?\b|\b(hf|torch|pytorch)\b|\bfits\b", None),
+    (r"\b(none|no|off|false|disabled|without)\b( needed\b)?|\bnot (needed|used)\b", "none"),
+    (r"\bminimal( flash)?\b|^norms?$", "ops:norms"),
     (r"\b(per|all|every|each|whole)( (the|transformer|decoder))* ?(layers?|blocks?)\b"
      r"|\b(?P<n>\d+) ?(of|/) ?(?P=n) (layers|blocks)\b", "layers"),
     (r"\b(full|yes|on|true|enabled)\b( layers?\b)?", "full"),
@@ -63,16 +64,17 @@ RECOMPUTATION = (
 EVERY = r"selective\W+(?:ac\W+|activation checkpointing\W+)?every (?:(\d+)(?:nd|rd|th)?|other|second) (?:layers?|blocks?)\W*"
 
 # Residuals alone go beside computation, hidden.
-OFFLOADED = ((r"\b(none|no|off|false|disabled)\b", "none"), (r"\bresiduals?\b", "residuals"),
+OFFLOADED = ((r"\b(none|no|off|false|disabled)\b( needed\b)?|\bnot needed\b", "none"), (r"\bresiduals?\b", "residuals"),
              (r"(?<!optimizer )(?<!opt )\bparam(eter)?s?\b", "parameters"),
              (r"\b(opt(im(izer)?)?|adamw?)\b([ -](m|v|states?|moments?)\b)?|\bmaster\b([ -]weights)?", "optimizer"),
              (r"\bact(ivation)?s?\b", "activations"),
-             (r"\b(to |on |in )?(the )?(cpu|host)( (memory|ram))?\b|\boffload(ing|ed)?\b|\band\b|\b(not )?needed\b", None))
+             (r"\b(to |on |in )?(the )?(cpu|host)( (memory|ram))?\b|\boffload(ing|ed)?\b|\band\b", None))
 
 F32, BF16 = r"(?:fp32|float32|f32)", r"(?:bf16|bfloat16)"
 GRADIENTS = r"grad(?:ient)?s?"
 REDUCED = rf"(?:{GRADIENTS} (?:accum(?:ulat(?:e|ion))?|reduc(?:e|tion))|reduce[ -]?scatter|(?:all[ -]?)?reduc(?:e|tion)s?|{GRADIENTS})"
 DTYPES = (
+    (rf"\b(no|without)( {F32})? master\b([ -](weights?|copy|copies))*", "true"),
     (rf"\b{F32}[ -](master|main|opt(imizer)?)\b([ +-](weights?|params?|parameters|copy|copies|states?|moments?))*", "master"),
     (rf"\b(master|main)([ -](weights?|params?|parameters|copy|copies))*( in|:|=)? ?{F32}\b", "master"),
     (rf"\b{F32}[ -](params?|parameters|weights)\b", "master"),
@@ -86,9 +88,10 @@ DTYPES = (
 
 # Whether what launches is compiled.
 COMPILER = r"(?:torch[. ]?compiled?|compil(?:e[dr]?|ation|ing)|(?:torch-?)?inductor|(?:torch-?)?dynamo)"
-OFF = r"(?:no|none|off|false|disabled|0|n|not used)"
-NOT_COMPILED = rf"\b(?:no|not|without|non-?) ?{COMPILER}\b|\b{COMPILER} ?(?:was |is )?[=:(]* ?(?:{OFF})\b"
-NO, YES = r"(no|none|off|false|eager|disabled|n|0)\b(?!/)", r"(yes|y|1|on|true|enabled|max-autotune|reduce-overhead)\b"
+OFF = r"(?:(?:off|false|disabled|not used)\b|(?:no|none|n|0)\b(?! ?\w))"
+NOT_COMPILED = rf"\b(?:no|not|without|non-?) ?{COMPILER}\b|\b{COMPILER} ?(?:was |is )?[=:(]* ?{OFF}"
+NO = r"(no(?! (cuda|graph|full))|none|off|false|eager|disabled|n|0)\b(?!/)"
+YES = r"(yes|y|1|on|true|enabled|max-autotune|reduce-overhead)\b"
 OTHER_COMPILERS = r"(open)?xla\b|(jax\.)?jit\b|thunder\b|nvfuser\b|(hand-?written|fused) (cuda )?kernels\b"
 UNCLEAR = (r"\b(only|part|partly|partial|partially|some|except|but|maybe|perhaps|probably|likely|presumed|assumed|optional"
            r"|(un)?known|info|information|mention|mentioned|stated|reported|unclear)\b")
@@ -128,7 +131,7 @@ def _of_all(ranks, on_node):
     nodes = rf"|\b(on |over |across )?({count}{'|(a )?single|one' if ranks <= on_node else ''}) nodes?( (x|of) {on_node}( gpus?)?)?\b"
     return ((rf"\b(on |over |across )?{ranks}[ -]?(x ?)?{gpus}{nodes}", None),
             (rf"\bfsdp([12](?!\d))?[ =:x×(-]*{ranks}\b", "fsdp"), (rf"\bfull[ -]?shard[ =:x×(-]*{ranks}\b", "full_shard"),
-            (rf"\bddp[ =:x×(-]*{ranks}\b", "ddp"), (rf"\b(dp|data parallel|world)( size| degree)?[ =:x×(-]*{ranks}\b", None))
+            (rf"\bddp[ =:x×(-]*{ranks}\b", "ddp"), (rf"\b(dp|data parallel|world|mesh)( size| degree)?[ =:x×(-]*{ranks}\b", None))
 
 
 def _with_sizes(kind, sizes, ranks, on_node):
