@@ -105,60 +105,116 @@ class Published(EndToEnd):
         with self.assertRaises(rows.NotExpressed, msg=arguments):
             what(*arguments)
 
+    def means(self, what, meanings):
+        """`what` of each text is its meaning; None: it is refused."""
+        for meaning, texts in meanings:
+            for text in texts:
+                with self.subTest(text=text):
+                    if meaning is None:
+                        self.refused(what, text)
+                    else:
+                        self.assertEqual(what(text), meaning)
+
     def test_strategies(self):
-        for text, meaning in (("FSDP1 full-shard", "full_shard"), ("FSDP (compiler-placed collectives)", "full_shard"), ("FULL_SHARD",
-                                                                                                                         "full_shard"),
-                              ("FSDP NO_SHARD", "no_shard"), ("fsdp SHARD_GRAD_OP", "shard_grad_op"), ("FSDP HYBRID_SHARD", "hybrid_shard"),
-                              ("_HYBRID_SHARD_ZERO2", "hybrid_shard_zero2"), ("FSDP2 reshard_after_forward=False", "shard_grad_op"),
-                              ("ZeRO-1 + sharded weights", "full_shard"), ("ZeRO stage 2", "zero2"), ("HSDP", "hybrid_shard"), ("DDP",
-                                                                                                                                "ddp")):
-            self.assertEqual(rows.strategy(row("a", strategy=text)), meaning, text)
-        for text in ("FSDP+TP8", "ZeRO-1+TP4+PP2", "FSDP+CP8", "HSDP+SP", "TP8", "FSDP, ring attention", "FSDP + Ulysses", "2D FSDP",
-                     "ZeRO-3 offload", "FSDP + float8 all-gather", "DiLoCo + FSDP", "HSDP (shard 4)", "not FSDP", "ZeRO-1 FSDP",
-                     "DDP ZeRO-2",
-                     "ZeRO++", "HSDP 4x16", "FSDP + DDP", "single GPU", "ZeRO-10", "zero", ""):
-            self.refused(rows.strategy, row("a", strategy=text))
+        def of(ranks, node, **columns):
+            return lambda text: rows.strategy(row("a", strategy=text, n_gpus=ranks, **columns), {"ranks_per_node": str(node)})
+        self.means(of(8, 8), (
+            ("full_shard", ("FSDP1 full-shard", "FSDP (compiler-placed collectives)", "FULL_SHARD", "ZeRO-1 + sharded weights", "FSDP 8",
+                            "FSDP=8", "FSDP8", "FSDP (full)", "FSDP2 per-block wrap", "8-way FSDP", "FSDP2 (dp_shard=8)", "1D FSDP",
+                            "XLA FSDP", "FSDP (SPMD)",
+                            "Accelerate FSDP", "HF Trainer + FSDP", "megatron-fsdp", "ZeRO-3 (stage 3)", "DeepSpeed stage 3", "fully_shard",
+                            "FSDP, TP=1, no PP", "FSDP limit_all_gathers, backward prefetch", "FSDP2 (reshard_after_forward=True)")),
+            ("shard_grad_op", ("fsdp SHARD_GRAD_OP", "FSDP1 grad-op", "shard-grad-op", "FSDP2 reshard_after_forward=False", "FSDP ZeRO-2")),
+            ("no_shard", ("FSDP NO_SHARD",)), ("hybrid_shard", ("HSDP", "FSDP HYBRID_SHARD", "HSDP 1x8")),
+            ("hybrid_shard_zero2", ("_HYBRID_SHARD_ZERO2",)), ("zero2", ("ZeRO stage 2",)), ("ddp", ("DDP", "DDP 8",
+                                                                                                     "distributed data parallel")),
+            ("zero1", ("ZeRO-1", "DDP + ZeRO-1", "ZeRO-1 + DDP", "Megatron DP + distributed optimizer")),
+            (None, ("FSDP+TP8", "ZeRO-1+TP4+PP2", "FSDP+CP8", "HSDP+SP", "TP8", "FSDP, ring attention", "FSDP + Ulysses", "2D FSDP",
+                    "ZeRO-3 offload", "FSDP + float8 all-gather", "DiLoCo + FSDP", "HSDP (shard 4)", "not FSDP", "ZeRO-1 FSDP",
+                    "DDP ZeRO-2", "ZeRO++", "ZeRO-3++", "HSDP 4x16", "FSDP + DDP", "single GPU", "ZeRO-10", "zero", "", "none", "1 GPU",
+                    "FSDP 4", "FSDP (dp=4)", "FSDP 2x4", "dp=8", "FSDP + AC", "no prefetch FSDP", "FSDP2 reshard_after_forward=2"))))
+        self.means(of(64, 8, gpus_per_node=""), (
+            ("hybrid_shard", ("HSDP 8x8", "HSDP (8x8)", "hybrid shard 8x8", "HSDP (replicate 8, shard 8)", "dp_replicate=8, dp_shard=8",
+                              "HSDP (8-way shard, 8-way replicate)", "HSDP (shard 8)", "FSDP2 (dp_replicate=8)")),
+            ("full_shard", ("FSDP2 (dp=64)", "FSDP on 8 nodes", "FSDP (64 GPUs)", "dp_replicate=1, dp_shard=64")),
+            (None, ("HSDP 4x16", "HSDP 16x4", "FSDP2 dp_shard=8", "FSDP 8x8", "FSDP (dp=8)", "HSDP 0x64", "replicate 0"))))
+        self.means(of(64, 8, gpus_per_node=16), (("hybrid_shard", ("HSDP 4x16",)), (None, ("HSDP 8x8", "HSDP 16x4"))))
+        self.means(of(1, 8), (
+            ("no_shard", ("", "-", "none", "1 GPU", "single GPU", "FSDP", "DDP", "no sharding", "TP=1")),
+            (None, ("TP=8", "FSDP + TP", "HSDP 8x8", "ZeRO-3 offload"))))
+        beside = ("FSDP + activation checkpointing", "FSDP2 + AC", "FSDP + full AC")
+        said = ("FSDP2 + torch.compile", "FSDP2, no AC, no offload, compiled")
+        self.means(of(8, 8, compile="yes"), (("full_shard", said), (None, ("FSDP2, no compile",))))
+        self.means(of(8, 8, compile="no"), ((None, said),))
+        self.means(of(8, 8, recompute="full"), (("full_shard", beside), (None, ("FSDP + selective AC",))))
+        self.means(of(8, 8, offload="optimizer"), (("full_shard", ("ZeRO-3 offload",)), (None, ("ZeRO-3 + parameter offload",))))
 
     def test_models(self):
         def options(**columns):
             return rows.model_options(row("a", **{"ffn_kind": "swiglu3", "kv_heads": 1, "heads": 4, **columns}),
                                       {"tied_head": "qwen2*-0.5b, qwen3-0.6b, llama3.2-1b"})[:3]
-        for name in ("Qwen2.5-0.5B", "Qwen/Qwen2.5-0.5B", "Llama-3.2-1B"):
-            self.assertEqual(options(model=name), ["llama", "--preset=qwen2.5-1.5b", "--kv-heads=1"])
-        self.assertEqual(options(model="gemma-2b", head_size=64)[0], "llama")
-        self.assertEqual(options(model="Qwen3-8B", head_size=128), ["qwen3", "--head-size=128", "--preset=8b"])
-        self.assertEqual(options(model="qwen3-0.6b", head_size=128)[2], "--preset=0.6b")
-        for name in ("qwen3-8b", "Gemma-7B", "mistral-nemo-12b", "mixtral-8x7b", "Qwen3-30B-A3B", "deepseek-v3", "gemma-2-9b",
-                     "bert-large"):
-            self.assertRaises(rows.NotExpressed, options, model=name)
+        llama = ("llama", "--preset=llama2-7b", "--kv-heads=1")
+        tied = ("llama", "--preset=qwen2.5-1.5b", "--kv-heads=1")
+        self.means(lambda name: tuple(options(model=name)), (
+            (tied, ("Qwen2.5-0.5B", "Qwen/Qwen2.5-0.5B", "Llama-3.2-1B", "Llama-3.2-1B-Instruct", "llama3.2-1b-instruct", "Qwen2.5 0.5B",
+                    "Llama 3.2 1B", "meta-llama/Meta-Llama-3.2-1B", "llama3_2_1b", "qwen2.5-0.5b-instruct", "qwen2_5_0_5b")),
+            (llama, ("Llama-3.1-8B", "llama_3_1_8b", "Llama-2-7b-chat-hf", "nemotron-8b", "nemotron-4-15b", "NeMo Llama3 8B", "gemma-2b",
+                     "deepseek-llm-7b", "deepseek-coder-6.7b", "DeepSeek-R1-Distill-Llama-8B", "gemma-2b-it")),
+            (("qwen3", "--head-size=128", "--preset=8b"), ("qwen3-8b", "Qwen3 8B")),
+            (("qwen3", "--head-size=128", "--preset=0.6b"), ("qwen3-0.6b",)),
+            (None, ("Gemma-7B", "codegemma-2b", "mistral-nemo-12b", "Mistral-Nemo-Instruct-2407", "mixtral-8x7b", "Qwen3-30B-A3B",
+                    "Qwen3-Coder",
+                    "deepseek-v3", "DeepSeek V2 Lite", "deepseek-r1", "deepseek-moe-16b", "DeepSeek-Coder-V2", "gemma-2-9b", "gemma-2-2b",
+                    "bert-large",
+                    "Nemotron-H-8B"))))
+        self.assertEqual(options(model="gemma-7b", head_size=64)[0], "llama")
+        self.assertEqual(options(model="Qwen3-8B", head_size=64)[1], "--head-size=64")
         for columns in ({"model": "llama", "head_size": 128}, {"model": "mixtral-8x7b", "head_size": 64}, {"model": "qwen3",
                                                                                                            "head_size": "x"}):
             self.assertRaises(rows.NotExpressed, options, **columns)
 
+    def option(self, name, column, **assumptions):
+        """Of the options of a row with this column, that of the name; "" if there is none."""
+        def found(text):
+            chosen = rows.compile_options(row("a", **{"reduce_dtype": "", column: text}),
+                                          {"ranks_per_node": "8", "assumptions": {"reduce_dtype": "bf16", **assumptions}})
+            return next((one.partition("=")[2] for one in chosen if one.startswith(f"--{name}=")), "")
+        return found
+
     def test_columns_are_understood_as_a_whole(self):
-        def option(name, **columns):
-            chosen = rows.compile_options(row("a", **columns), {"reduce_dtype": "bf16", "recompute_selective": "every_n:2"})
-            return next(one.partition("=")[2] for one in chosen if one.startswith(f"--{name}="))
-        for name, column, texts in (
-                ("offload", "offload", {"none": "none", "-": "none", "optimizer + params": "optimizer,parameters", "residual": "none",
-                                        "opt-m+opt-v+master+residual": "optimizer", "activations": "activations",
-                                        "none (optimizer on GPU)": None,
-                                        "optimizer (half)": None, "kv cache": None, "none + optimizer": None}),
-                ("remat", "recompute", {"none": "none", "Full": "full", "minimal_flash (only cheap/flash ops)": "ops:norms",
-                                        "not stated": "none",
-                                        "selective": "every_n:2", "selective (every 3)": None, "full (10 of 32 layers)": None,
-                                        "ffn": None}),
-                ("param-dtype", "dtype", {"bf16": "bf16", "BF16": "bf16", "bfloat16": "bf16", "bf16 amp": "bf16",
-                                          "bf16 (fp32 master weights)": "bf16",
-                                          "bf16 + e4m3": None, "nf4": None, "FP8": None, "bf16/mxfp8": None, "fp16": None, "": None}),
-                ("reduce-dtype", "reduce_dtype", {"": "bf16", "-": "bf16", "not stated": "bf16", "float32": "fp32", "bfloat16": "bf16",
-                                                  "int8": None})):
-            for text, meaning in texts.items():
-                with self.subTest(column=column, text=text):
-                    if meaning is None:
-                        self.assertRaises(rows.NotExpressed, option, name, **{column: text})
-                    else:
-                        self.assertEqual(option(name, **{column: text}), meaning)
+        self.means(self.option("offload", "offload"), (
+            ("none", ("none", "-", "residual", "no offload")), ("optimizer,parameters", ("optimizer + params", "optimizer and parameters")),
+            ("optimizer", ("opt-m+opt-v+master+residual", "optimizer (CPU)", "CPU optimizer", "optimizer states to CPU", "Adam states")),
+            ("activations", ("activations", "activation offload")),
+            (None, ("none (optimizer on GPU)", "optimizer not needed", "optimizer (half)", "kv cache", "none + optimizer", "cpu",
+                    "optimizer parameters"))))
+        self.means(self.option("remat", "recompute", recompute_selective="every_n:2"), (
+            ("none", ("none", "not stated", "no", "off", "none (not needed)", "not needed", "no activation checkpointing", "no recompute")),
+            ("full", ("Full", "full (per block)", "full per layer", "full (all blocks)", "full (activation checkpointing)", "yes",
+                      "gradient checkpointing", "full (32 of 32 layers)", "full activation recomputation", "activation ckpt")),
+            ("ops:norms", ("minimal_flash (only cheap/flash ops)", "norm")), ("every_n:2", ("selective", "selective (every 2 layers)")),
+            ("every_n:4", ("selective (every 4th layer)",)),
+            (None, ("selective (every 3)", "full (not used)", "selective (op)", "full (10 of 32 layers)", "ffn", "ffn+norm", "none / full",
+                    "recompute"))))
+        self.means(self.option("remat", "recompute"), ((None, ("selective", "selective (every 2 layers)")),))
+        self.means(self.option("reduce-dtype", "reduce_dtype"), (
+            ("bf16", ("", "-", "not stated", "bfloat16")), ("fp32", ("float32",)), (None, ("int8",))))
+
+    def test_types(self):
+        plain = ("bf16", "BF16", "bfloat16", "bf16 amp", "amp_bf16", "mixed_bf16", "mixed precision bf16", "bf16-mixed (FSDP MP)",
+                 "bf16/fp32",
+                 "bf16 (torch AMP)", "bf16 (DeepSpeed)")
+        master = ("bf16 w/ fp32 master", "bf16 (fp32 master weights)", "fp32 params, bf16 compute")
+        reduced = ("bf16 params, fp32 reduce", "bf16, fp32 grads", "bf16, fp32 reduce-scatter", "bf16 (param) / fp32 (reduce)")
+        pure = ("bf16-true", "pure bf16", "bf16, no master weights")
+        self.means(self.option("param-dtype", "dtype"), (
+            ("bf16", (*plain, *master, *reduced, *pure)),
+            (None, ("bf16 + fp8 products", "bf16 + e4m3", "nf4", "int8", "fp4", "FP8", "bf16/mxfp8", "mxfp8", "fp16", "fp32", "tf32", ""))))
+        self.means(self.option("reduce-dtype", "dtype"), (("bf16", (*plain, *master)), ("fp32", reduced)))
+        self.means(self.option("reduce-dtype", "dtype", reduce_dtype="fp32"), (("fp32", plain), ("bf16", pure)))
+        self.means(self.option("master-weights", "dtype"), (("", (*plain, *master, *reduced)), ("off", pure)))
+        self.means(self.option("master-weights", "dtype", state="bf16"), (("off", (*plain, *reduced, *pure)), ("", master)))
+        self.refused(rows.compile_options, row("a", dtype="bf16, fp32 grads", reduce_dtype="bf16"), {"ranks_per_node": "8"})
 
     def test_ranks_on_a_node(self):
         machine = {"ranks_per_node": "8"}
@@ -176,12 +232,36 @@ class Published(EndToEnd):
                                 (("H100", "96 GB, 500 W"), "torchtitan-h100-500w"), (("H100", "500 W", "No"), "torchtitan-h100-500w-eager"),
                                 (("H100", "", "eager"), "any-eager-h100"), (("H100", "", "True", "TorchTitan 0.2"), "torchtitan-h100"),
                                 (("A100", "SXM4 80GB", "no", "Composer"), "llm-foundry-a100"), (("H200", "141GB"), "any-compiled-h200"),
-                                (("B200", "180 GB"), "any-compiled-b200"), (("H100", "", "jit", "nobody"), "any-compiled-h100")):
+                                (("B200", "180 GB"), "any-compiled-b200"), (("H100", "", "jit", "nobody"), "any-compiled-h100"),
+                                (("NVIDIA A100-SXM4-80GB",), "any-compiled-a100"), (("NVIDIA H200",), "any-compiled-h200"),
+                                *(((gpu,), "torchtitan-h100") for gpu in ("NVIDIA H100 80GB HBM3", "8x H100", "HGX H100",
+                                                                          "8x NVIDIA DGX H100")),
+                                *((("H100", note), "torchtitan-h100") for note in (
+                                    "a2-ultragpu-8g", "8x400Gb IB", "NICs of 400G", "768 GB host", "256 GB RAM", "host memory 256 GB",
+                                    "2048 GB RAM", "SXM5 w/ NVSwitch", "H100 SXM5 w/ NVLink", "500 GB RAM w/ NVLink", "64 GB/s PCI",
+                                    "8x80GB")),
+                                (("H100", "500 Watts"), "torchtitan-h100-500w"),
+                                (("H100", "", "hand-written kernels", "llmq"), "llmq-h100")):
             self.assertEqual(of(*arguments), name, arguments)
         for arguments in (("H100 PCIe",), ("H100", "NVL"), ("H100-NVL 94GB",), ("A100-40GB",), ("A100",), ("GH200",), ("GH200 96GB",),
                           ("H100", "350W"),
-                          ("H100", "96GB"), ("H200 NVL",), ("GB200 NVL72",), ("B200", "NVL72"), ("H100", "MIG 3g.40gb"), ("H100", "", "")):
+                          ("H100", "96GB"), ("h100-96gb",), ("H100 96G",), ("H100", "94 gb"), ("NVIDIA A100-SXM4-40GB",), ("DGX A100",),
+                          ("NVIDIA H100 PCIe",), ("H100", "cap 400 W"), ("H100", "", "CUDA graphs"), ("H200 NVL",), ("GB200 NVL72",),
+                          ("B200", "NVL72"), ("H100", "MIG 3g.40gb"), ("H100", "", "")):
             self.refused(of, *arguments)
+
+    def test_what_compiles(self):
+        self.means(lambda text: machines.columns(row("a", compile=text))["compile"], (
+            ("no", ("no", "no (eager)", "No (torch.compile off)", "none (eager)", "no torch.compile", "flash-attn, no compile", "N", "0",
+                    "not compiled", "torch.compile off", "torch.compile=False", "compile: no, eager", "without torch.compile",
+                    "no inductor")),
+            ("yes", ("yes", "yes (per TransformerBlock)", "yes (inductor)", "max-autotune", "TorchInductor", "compiled", "Y", "1", "True",
+                     "torch.compile(mode=max-autotune)", "flash-attn, torch.compile", "yes (no CUDA graphs)",
+                     "torch.compile (no graph breaks)", "inductor (no CUDA graphs)")),
+            ("yes, by xla", ("XLA", "xla (SPMD)")), ("", ("", "-", "not stated"))))
+        for text in ("yes (loss not compiled)", "yes (loss only)", "eager; torch.compile of the loss", "maybe compiled", "no mention",
+                     "none stated", "no graph breaks", "default", "aot_eager"):
+            self.refused(machines.Machines(MACHINES).of, row("a", framework="nobody", compile=text))
 
     def test_links_are_those_of_the_machine_file(self):
         known = machines.Machines(MACHINES)
@@ -189,12 +269,16 @@ class Published(EndToEnd):
         def of(interconnect, ranks):
             return known.of(row("a", gpu="H100", framework="nobody", n_gpus=ranks, interconnect=interconnect))
         for interconnect in ("", "-", "NVLink", "NVLink; 8x400Gb IB", "NVLink4 900GB/s, 400Gbps per GPU", "3200Gbps RoCE per node", "NDR",
-                             "8xNDR",
-                             "NVLink4 in node; between nodes not stated", "NVLink; NICs on PCIe Gen5"):
+                             "8xNDR", "InfiniBand NDR (400 Gb/s)", "400Gb/s NDR InfiniBand", "NVLink; 8 NICs 400Gb",
+                             "400Gb/s per NIC, 8 NICs", "3.2 Tb/s", "EFA 3.2 Tb/s per node", "EFA 3200 Gbps", "400Gb x8", "400G RoCE x 8",
+                             "8x ConnectX-7 400Gb/s", "NDR400 x8",
+                             "NVLink; 8x400Gb (3.2 Tb/s)", "8 400Gb NICs", "8x50GB/s NICs", "1 NIC per GPU, 400Gb/s",
+                             "2 NICs per GPU, 200Gb/s", "NVLink4 in node; between nodes not stated", "NVLink; NICs on PCIe Gen5"):
             of(interconnect, 16)
         for interconnect in ("PCIe", "PCIe Gen5, no NVLink", "NVLink, 100GbE", "NVLink; 8x200Gb IB", "NVLink; 1600Gbps per node",
-                             "NVLink; Ethernet",
-                             "NVLink; HDR", "NVLink; 1xNDR", "NVLink; 400Gb IB"):
+                             "NVLink; Ethernet", "NVLink; HDR", "NVLink; 1xNDR", "NVLink; 400Gb IB", "1.6 Tb/s", "NDR 200Gb/s",
+                             "4 NICs 400Gb",
+                             "400Gb/s per NIC", "dual-rail NDR", "EFAv2", "NVLink; 8x25GB/s NICs"):
             self.refused(of, interconnect, 16)
         of("NVLink; 100GbE", 8)  # no bytes go between nodes
         self.refused(of, "PCIe", 8)
@@ -243,7 +327,7 @@ class Published(EndToEnd):
                 one = row(f"{hidden}-{seq}", layers=layers, hidden=hidden, heads=hidden // 128, kv_heads=hidden // 128, ffn=4 * hidden,
                           seq=seq,
                           micro_batch=batch, vocab=16384)
-                model, options = rows.model_options(one, {}), rows.compile_options(one, machine["assumptions"])
+                model, options = rows.model_options(one, {}), rows.compile_options(one, machine)
                 one["step_ms"] = 1e3 * rows.step_seconds(one, machine["assumptions"], self.step(model, options, planted))
                 some.append(one)
         path, out = self.write("steps.csv", *some), self.dir / "fitted.yaml"

@@ -26,7 +26,7 @@ class Plans:
 
     def plan(self, row, machine_path, machine):
         assumptions = machine.get("assumptions", {})
-        model, options = rows.model_options(row, assumptions), rows.compile_options(row, assumptions)
+        model, options = rows.model_options(row, assumptions), rows.compile_options(row, machine)
         program = pathlib.Path(self.ftc).stat()
         key = json.dumps([model, options, machine, program.st_mtime_ns])
         path = self.folder / (hashlib.sha256(key.encode()).hexdigest()[:24] + ".bin")

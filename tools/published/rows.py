@@ -5,35 +5,21 @@ import fnmatch
 import math
 import re
 
+import words
+
 REQUIRED = ("id", "gpu", "n_gpus", "framework", "model", "layers", "hidden", "heads", "kv_heads", "ffn", "ffn_kind", "vocab", "seq",
             "micro_batch", "grad_accum", "dtype", "recompute", "strategy", "offload")
 FAMILIES = {"gelu2": "gpt2", "relu2": "gpt2", "swiglu3": "llama", "geglu3": "llama"}  # of two or three matrices: costs are the same
 NOT_STATED = ("", "-", "?", "n/a", "not stated", "unknown")
 
-# What parts of the column say, in lower case; each is taken out, and nothing may stay. "fsdp" alone is full_shard.
-STRATEGIES = ((r"zero-?1 \+ sharded weights", "full_shard"), (r"single[ -](gpu|device)", "no_shard"),
-              (r"_?hybrid_shard_zero2", "hybrid_shard_zero2"), (r"hsdp|hybrid[_ -]shard", "hybrid_shard"),
-              (r"no[_ -]shard\b", "no_shard"), (r"full[_ -]?shard\b", "full_shard"), (r"shard_grad_op", "shard_grad_op"),
-              (r"\(?reshard_after_forward ?= ?false\)?", "shard_grad_op"), (r"fsdp[12]?\b|fully[ -]sharded data[ -]parallel", "fsdp"),
-              (r"zero[ -]?(stage)?[ -]?1\b", "zero1"), (r"zero[ -]?(stage)?[ -]?2\b", "zero2"),
-              (r"zero[ -]?(stage)?[ -]?3\b", "full_shard"),
-              (r"ddp\b|(distributed )?data[ -]parallel(ism)?|replicated", "ddp"),
-              (r"compiler-placed collectives|shardingstrategy|\b(deepspeed|pytorch|torch|simple)", None))
-
-# What a column says as a whole.
-# Of a plan all of a layer is computed again, or what lies between its products: MLPs whose products are computed again have no rule.
-RECOMPUTATION = ((r"none|no|off|false", "none"), (r"minimal(_flash)?( \(only cheap/flash ops\))?|norms?", "ops:norms"),
-                 (r"full( (layers?|\(all layers\)|recomputation|activation (recomputation|checkpointing)|ac))?", "full"))
-# Residuals alone go beside computation, hidden.
-OFFLOADED = ((r"none|no", None), (r"residuals?", None), (r"opt(imizer)?([ -](m|v|states?))?|master([ -]weights)?", "optimizer"),
-             (r"activations?", "activations"), (r"params?|parameters?", "parameters"))
-DTYPES = ((r"(mixed |amp )?(bf16|bfloat16)([ ,+/(-]+(amp|autocast|mixed|precision|fp32 master( weights)?)\)?)*", "bf16"),)
 REDUCE_DTYPES = ((r"bf16|bfloat16", "bf16"), (r"fp32|float32", "fp32"), (r"fp16|float16", "fp16"))
 
 # By name of the model: heads that need not be hidden / heads wide, and layers that FAMILIES has not (experts, windows, no causal mask).
-OTHER_HEADS = re.compile(r"qwen3|gemma|nemo|mistral-?small|devstral")
-OTHER_LAYERS = re.compile(r"moe|mixtral|\d+x\d+(\.\d+)?b|-a\d+(\.\d+)?b|deepseek|gpt-?oss|llama4|scout|maverick|dbrx|grok|kimi|arctic"
-                          r"|minimax|glm-?4\.[5-9]|gemma[23](?!b)|qwen3-?(next|vl|omni)|mamba|jamba|bert|\bt5|\bvit|\bdit")
+OTHER_HEADS = re.compile(r".gemma|gemma(?!(1\.1)?-?2b)|mistral-?nemo|\bnemo-?12b|mistral-?small|devstral")
+OTHER_LAYERS = re.compile(r"moe|mixtral|\d+x\d+(\.\d+)?b|-a\d+(\.\d+)?b|gpt-?oss|llama4|scout|maverick|dbrx|grok|kimi|arctic|minimax"
+                          r"|deepseek-?(v[23]|moe|r1(?!-distill)|coder-?v2|prover-?v2|vl|16b|236b|671b|$)|glm-?4\.[5-9]|vision|-vl\b"
+                          r"|gemma[23](?!b)|recurrentgemma|qwen3-?(next|vl|omni|coder|30b|235b)|qwen3\."
+                          r"|nemotron.*(super|ultra|nano-(9|12|30)b)|nemotron-?h\b|mamba|jamba|bert|\bt5|\bvit|\bdit")
 
 
 class NotExpressed(Exception):
@@ -114,9 +100,16 @@ def size(row):
     return number(row, "layers") * hidden * (wide + hidden + mlp) + number(row, "vocab") * hidden
 
 
+NAMES = ((r"[\s_:-]+", "-"), (r"^meta-(?=llama)", ""), (r"(-(instruct|chat|base|it|hf))+$", ""), (r"^([a-z]+)-(?=\d)", r"\1"),
+         (r"^(llama3(?=-[123]-\d)|qwen2(?=-5-\d))-", r"\1."), (r"^(qwen.*-[01])[-p](\db)$", r"\1.\2"))
+
+
 def model_name(row):
-    """As "llama3.2-1b": in lower case, without an owner, the version beside the name."""
-    return re.sub(r"^([a-z]+)[-_ ](?=\d)", r"\1", row["model"].strip().lower().rpartition("/")[2])
+    """As "llama3.2-1b": in lower case, without an owner and what it was trained for, the version beside the name."""
+    name = row["model"].strip().lower().rpartition("/")[2]
+    for pattern, plain in NAMES:
+        name = re.sub(pattern, plain, name)
+    return name
 
 
 def is_tied(row, assumptions):
@@ -131,12 +124,13 @@ def family(row):
         raise NotExpressed(f"ffn_kind '{row['ffn_kind']}'")
     if OTHER_LAYERS.search(name):
         raise NotExpressed(f"model '{row['model']}' has layers of another kind")
-    if not stated(row, "head_size"):
+    is_qwen3 = of_ffn == "llama" and name.startswith("qwen3")
+    if not stated(row, "head_size") and not is_qwen3:
         if OTHER_HEADS.search(name):
             raise NotExpressed(f"model '{row['model']}' has heads of a size of its own, and no column head_size states it")
         return of_ffn, []
-    head = number(row, "head_size")
-    if of_ffn == "llama" and name.startswith("qwen3"):
+    head = number(row, "head_size") if stated(row, "head_size") else 128  # as all dense ones have
+    if is_qwen3:
         return "qwen3", [f"--head-size={head}"]
     if head * number(row, "heads") != number(row, "hidden"):
         raise NotExpressed(f"head_size is {head}, not hidden / heads")
@@ -158,32 +152,38 @@ def model_options(row, assumptions):
     return options
 
 
-def strategy(row):
-    rest, ranks, found = stated(row, "strategy"), number(row, "n_gpus"), set()
-    for pattern, meaning in STRATEGIES:
-        rest, times = re.subn(pattern, "", rest)
-        found |= {meaning} if times and meaning else set()
-    kinds = found - {"fsdp"} or {"full_shard"}
-    unclear = not found or len(kinds) > 1 or re.search(r"\w", rest) or ("fsdp" in found and kinds & {"ddp", "zero1"})
-    if unclear or (ranks > 1 and "single" in stated(row, "strategy")):
-        raise NotExpressed(f"strategy '{row['strategy']}' on {ranks} GPUs")
-    return "no_shard" if ranks == 1 else kinds.pop()
+def understood(meaning, row, column, beside=""):
+    """What words.py makes of the column."""
+    if meaning is None:
+        raise NotExpressed(f"{column} '{row.get(column) or ''}'{beside}")
+    return meaning
 
 
 def recomputation(row, assumptions):
-    """As the machine file says of the column's words ("recompute_selective"), else as the table does."""
-    words = re.sub(r"\W+", "_", stated(row, "recompute") or "not stated").strip("_")
-    known = assumptions.get(f"recompute_{words}") or (words == "not_stated" and "none")
-    return known or whole(RECOMPUTATION, row, "recompute")
+    """As the machine file says of the column's words ("recompute_selective"), else as the column does."""
+    text = stated(row, "recompute") or "not stated"
+    key = re.sub(r"\W+", "_", text).strip("_")
+    known = assumptions.get(f"recompute_{key}") or (key == "not_stated" and "none")
+    return known or understood(words.recomputation(text, assumptions.get("recompute_selective")), row, "recompute")
 
 
 def offload(row):
-    """A list of which each item is known."""
-    items = re.split(r" ?[+,;&] ?| and ", stated(row, "offload") or "none")
-    moved = [whole(OFFLOADED, {"offload": item}, "offload") for item in items]
-    if len(items) > 1 and ("none" in items or "no" in items):
-        raise NotExpressed(f"offload '{row['offload']}'")
-    return ",".join(dict.fromkeys(what for what in moved if what)) or "none"
+    return understood(words.offload(stated(row, "offload") or "none"), row, "offload")
+
+
+def strategy(row, machine):
+    """What other columns state may be named in it, too."""
+    ranks, elsewhere = number(row, "n_gpus"), []
+    if recomputation(row, machine.get("assumptions", {})) == "none":
+        elsewhere.append((rf"\b(no|without) ({words.CHECKPOINTING})", None))
+    else:
+        kind = re.match(r"full|selective", stated(row, "recompute"))
+        elsewhere.append((rf"({kind[0]} )?({words.CHECKPOINTING})" if kind else words.CHECKPOINTING, None))
+    elsewhere.append((r"\bno (cpu )?offload(ing)?\b" if offload(row) == "none" else r"\b(cpu )?offload(ing)?\b", None))
+    if words.compiled(stated(row, "compile")) == "yes":
+        elsewhere.append((rf"(?<!no )\b{words.COMPILER}\b(?!-placed)", None))
+    meaning = words.strategy(stated(row, "strategy"), ranks, min(ranks, ranks_on_node(row, machine)), elsewhere)
+    return understood(meaning, row, "strategy", f" on {ranks} GPUs")
 
 
 def reduces_often(row, assumptions):
@@ -199,14 +199,24 @@ def step_seconds(row, assumptions, step):
     return times * step["seconds"] - (times - 1) * step["phase_seconds"]["optimizer"]
 
 
-def compile_options(row, assumptions):
-    dtype = whole(DTYPES, row, "dtype")
-    reduce_dtype = whole(REDUCE_DTYPES, row, "reduce_dtype") if stated(row, "reduce_dtype") else assumptions.get("reduce_dtype", "fp32")
+def dtype_options(row, assumptions):
+    """Types that the column dtype states beside bf16 go before those that the machine file assumes."""
+    said = understood(words.dtypes(stated(row, "dtype")), row, "dtype")
+    reduced = next((word.split()[1] for word in said if word.startswith("reduce ")), "")
+    if stated(row, "reduce_dtype"):
+        if reduced not in ("", whole(REDUCE_DTYPES, row, "reduce_dtype")):
+            raise NotExpressed(f"dtype '{row['dtype']}' and reduce_dtype '{row['reduce_dtype']}'")
+        reduced = whole(REDUCE_DTYPES, row, "reduce_dtype")
+    reduced = reduced or ("bf16" if "true" in said else assumptions.get("reduce_dtype", "fp32"))
+    is_bf16 = "true" in said or (assumptions.get("state") == "bf16" and "master" not in said)
+    return ["--param-dtype=bf16", f"--reduce-dtype={reduced}", *(["--master-weights=off"] if is_bf16 else [])]
+
+
+def compile_options(row, machine):
+    assumptions = machine.get("assumptions", {})
+    param, reduced, *states = dtype_options(row, assumptions)
     micro_steps = 1 if reduces_often(row, assumptions) else number(row, "grad_accum")
-    options = [f"--strategy={strategy(row)}", f"--param-dtype={dtype}", f"--reduce-dtype={reduce_dtype}",
-               f"--micro-steps={micro_steps}", f"--remat={recomputation(row, assumptions)}",
-               f"--offload={offload(row)}", f"--world-size={number(row, 'n_gpus')}", "--code=none"]
-    if assumptions.get("state") == "bf16":
-        options.append("--master-weights=off")
-    options += assumptions.get("options", "").split()
-    return options
+    options = [f"--strategy={strategy(row, machine)}", param, reduced, f"--micro-steps={micro_steps}",
+               f"--remat={recomputation(row, assumptions)}", f"--offload={offload(row)}", f"--world-size={number(row, 'n_gpus')}",
+               "--code=none", *states]
+    return options + assumptions.get("options", "").split()
