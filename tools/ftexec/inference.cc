@@ -104,7 +104,7 @@ class InferenceRun : public RankRun {
     const EvaluationMetrics metrics{.step = -1,
                                     .loss = result.loss,
                                     .tokens = result.tokens,
-                                    .counted = std::string(CountedWord(job_.plan())),
+                                    .counted = CountedWord(job_.plan()),
                                     .outputs = outputs};
     std::string line = fmt::format("loss {:.6f}", metrics.loss);
     for (const EvaluationOutput& output : outputs)
