@@ -16,8 +16,7 @@ namespace ft {
 struct StepSources {
   double timed = 0;
   double products = 0, attention = 0, memory = 0;
-  double stated =
-      0;  // of `products` those of a type that was not measured: the rate is what the target states
+  double stated = 0;                   // of `products` those of a type that was not measured
   double collectives = 0, copies = 0;  // exposed
   double by_links = 0;  // of `collectives` what groups need that were not measured: links say what it takes
 

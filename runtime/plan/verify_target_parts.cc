@@ -15,7 +15,7 @@ namespace {
 
 using Points = google::protobuf::RepeatedPtrField<Target::Point>;
 
-constexpr uint32_t kMostExtent = 65536, kMostRanksOnNode = 1024;
+constexpr uint32_t kMostExtent = 65536;
 
 struct Range {
   double low, high;

@@ -32,7 +32,6 @@ namespace {
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;  // of a log
 constexpr double kMostMessage = 1e13;                // bytes
 constexpr double kMostBytesPerMicro = 1e9;           // as a target takes rates
-constexpr uint32_t kMostRanksOnNode = 1024;
 
 // Of Abseil, whose numbers and splits are read with.
 using Words = std::vector<absl::string_view>;
