@@ -91,7 +91,7 @@ class Grid:
         if not path.exists():
             quietest = None
             for _ in range(again + 1):
-                made = path.with_suffix(".new")
+                made = path.with_suffix(".new.yaml")
                 before = self.reference(case, ANCHOR_SECONDS)
                 done = self.ftexec(case, f"--calibrate={made}", f"--calibrate-seconds={self.options.seconds}", *link_option(case))
                 after = self.reference(case, ANCHOR_SECONDS)
