@@ -131,8 +131,10 @@ void addSchedule(OpPassManager &passes, const CompileOptions &options) {
   if (options.prefetch == "none")
     buckets.bucketCapMb = 0;
   passes.addPass(createJoinTransfersPass(buckets));
-  if (options.prefetch != "none")
+  if (options.prefetch != "none") {
+    passes.addPass(createDelaySecondSumsPass());
     passes.addPass(createAdvanceHostStepPass());
+  }
   if (options.prefetch == "auto") {
     auto cost = take<ScheduleByCostPassOptions>(options);
     std::tie(cost.replica, cost.shard) = options.mesh.value_or(std::pair(1, options.worldSize));

@@ -38,13 +38,19 @@ Value gradientReadBy(Operation *op) {
   return writes ? Value() : gradient;
 }
 
-bool reducesGradient(Operation *op) {
+bool reducesGradient(Operation *op, Stream stream) {
   auto start = dyn_cast<StartOp>(op);
-  return start && start.getUnit() && start.getStream() == Stream::reduce;
+  return start && start.getUnit() && start.getStream() == stream;
 }
 
-/// Behind the start of the reduction after the one that `gradient` comes from: that runs meanwhile. Behind
-/// the last wait for it where there is no other.
+/// The stream of the reduction that `wait` waits for; that of all reductions where it is another instruction.
+Stream streamOf(Operation *wait) {
+  auto known = dyn_cast_or_null<WaitOp>(wait);
+  return known ? known.getToken().getDefiningOp<BesideOpInterface>().getStream() : Stream::reduce;
+}
+
+/// Behind the start of the reduction after the one that `gradient` comes from, on its stream: that runs
+/// meanwhile. Behind the last wait for it where there is no other.
 Operation *limitOf(Operation *reader, Value gradient) {
   Operation *ready = reader->getPrevNode();
   auto writes = [&](Operation *op) {
@@ -56,8 +62,9 @@ Operation *limitOf(Operation *reader, Value gradient) {
   };
   while (ready && !writes(ready))
     ready = ready->getPrevNode();
+  Stream stream = streamOf(ready);
   for (Operation *op = ready ? ready->getNextNode() : reader; op != reader; op = op->getNextNode())
-    if (reducesGradient(op))
+    if (reducesGradient(op, stream))
       return op;
   return ready;
 }

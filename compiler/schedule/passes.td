@@ -15,6 +15,16 @@ def JoinTransfersPass : Pass<"ftx-join-transfers", "::mlir::ModuleOp"> {
   let options = JoinTransfersSettings;
 }
 
+def DelaySecondSumsPass : Pass<"ftx-delay-second-sums", "::mlir::ModuleOp"> {
+  let summary = "Starts a sum over replicas right before the next sum over shards";
+  let description = [{
+    With two axes a gradient is summed over shards, then over replicas. `compute` has to wait for the first sum before it starts the second: right
+    behind the first that would leave the first with nothing to hide behind. So the second moves down to in front of the next sum over
+    shards: until there computation goes on beside the first, and from there on both streams run beside it. Where no sum over
+    shards follows, or something needs the result before, it stays.
+  }];
+}
+
 def AdvanceHostStepPass : Pass<"ftx-advance-host-step", "::mlir::ModuleOp"> {
   let summary = "Starts what the optimizer's step on the host needs as early as it can be";
   let description = [{

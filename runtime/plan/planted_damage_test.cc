@@ -286,6 +286,11 @@ std::vector<Damage> TransferDamages() {
        [](auto& p) { Find(p, "all_gather")->set_axis(proto::AXIS_NONE); }},
       {"CollectiveOnCopyStream", kSharded, "a collective cannot run on the h2d stream",
        [](auto& p) { Find(p, "all_gather")->set_stream(proto::H2D); }},
+      {"GatherOnTheReplicasStream", kHybrid, "only sums over the replica axis run on the replica stream",
+       [](auto& p) { Find(p, "all_gather")->set_stream(proto::REPLICA); }},
+      {"SumOverShardsOnTheReplicasStream", kHybrid,
+       "only sums over the replica axis run on the replica stream",
+       [](auto& p) { Find(p, "all_reduce bigram")->set_axis(proto::AXIS_SHARD); }},
       {"InPlaceOfAnother", kWhole,
        "it must join the whole slice and the whole flat buffer of a unit, not 'flat_gradient' and "
        "'parameters'",
@@ -521,7 +526,7 @@ TEST(VerifyCommunicationTest, NamesTheCommunicators) {
   EXPECT_EQ(names(kReplicated), "REDUCE/AXIS_WORLD 2; ");
   EXPECT_EQ(names(kSharded), "GATHER/AXIS_SHARD 1; REDUCE/AXIS_SHARD 1; REDUCE/AXIS_WORLD 2; ");
   EXPECT_EQ(names(kHybrid),
-            "GATHER/AXIS_SHARD 1; REDUCE/AXIS_SHARD 2; REDUCE/AXIS_REPLICA 1; REDUCE/AXIS_WORLD 1; ");
+            "GATHER/AXIS_SHARD 1; REDUCE/AXIS_SHARD 2; REDUCE/AXIS_WORLD 1; REPLICA/AXIS_REPLICA 1; ");
 }
 
 }  // namespace

@@ -121,11 +121,19 @@ absl::Status VerifyAxis(const Place& place, const proto::Instruction& instructio
   return absl::OkStatus();
 }
 
+absl::Status VerifyStream(const Place& place, const proto::Instruction& instruction) {
+  const proto::Stream stream = instruction.stream();
+  if (stream == proto::GATHER || stream == proto::REDUCE) return absl::OkStatus();
+  const std::string name = absl::AsciiStrToLower(proto::Stream_Name(stream));
+  if (stream != proto::REPLICA) return place.Invalid("a collective cannot run on the ", name, " stream");
+  if (instruction.opcode() != proto::ALL_REDUCE || instruction.axis() != proto::AXIS_REPLICA)
+    return place.Invalid("only sums over the replica axis run on the ", name, " stream");
+  return absl::OkStatus();
+}
+
 absl::Status VerifyCollective(const Place& place, const proto::Instruction& instruction) {
   const proto::Opcode opcode = instruction.opcode();
-  if (instruction.stream() != proto::GATHER && instruction.stream() != proto::REDUCE)
-    return place.Invalid("a collective cannot run on the ",
-                         absl::AsciiStrToLower(proto::Stream_Name(instruction.stream())), " stream");
+  FT_RETURN_IF_ERROR(VerifyStream(place, instruction));
   FT_RETURN_IF_ERROR(VerifyAxis(place, instruction));
   for (int i = 0; i < instruction.in_size(); ++i) {
     for (const auto* operands : {&instruction.in(), &instruction.out()}) {

@@ -7,7 +7,7 @@ import unittest
 
 from harness import BIN, EndToEnd, metrics, run
 
-STREAMS = ("compute", "gather", "reduce", "h2d", "d2h", "host_compute")
+STREAMS = ("compute", "gather", "reduce", "h2d", "d2h", "host_compute", "replica")
 
 
 class Against(EndToEnd):

@@ -1,5 +1,6 @@
 """Targets: two links, files of machines, and that everyone reckons with the target that a plan carries."""
 
+import collections
 import json
 import math
 import os
@@ -127,7 +128,7 @@ class Targets(EndToEnd):
             schedule, units = self.schedule(plan), self.units(plan)
             self.assertEqual((schedule["target"], schedule["mesh"]), ("h100-ib", {"replica": 64 // shard, "shard": shard}))
             padded = {name: math.ceil(elements / BLOCK / shard) * BLOCK * shard for name, elements in units.items()}
-            shard_nodes, busy, seen = max(1, shard // 8), {"gather": 0.0, "reduce": 0.0}, {}
+            shard_nodes, busy, seen = max(1, shard // 8), collections.Counter(), {}
             (program,) = schedule["programs"]
             for row in program["rows"]:
                 if row["kernels"] > 0:

@@ -16,7 +16,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Out = std::back_insert_iterator<std::string>;
 
-constexpr const char* kStreamNames[] = {"compute", "gather", "reduce", "h2d", "d2h", "host_compute"};
+constexpr const char* kStreamNames[] = {"compute", "gather",       "reduce", "h2d",
+                                        "d2h",     "host_compute", "replica"};
 static_assert(std::size(kStreamNames) == ft::proto::Stream_ARRAYSIZE);
 
 // What runs beside computation, or kernels of one layer and phase that follow each other.

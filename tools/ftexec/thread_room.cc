@@ -16,7 +16,7 @@
 namespace ft {
 namespace {
 
-// Streams, the watch over peers, the store, Gloo, the report of a failure.
+// Streams of every plan, the watch over peers, the store, Gloo, the report of a failure.
 constexpr int kOtherThreads = 9;
 
 // Held by one rank of the host at a time. What others may hold as well is not waited for without end: after
@@ -39,8 +39,9 @@ absl::Status ProbeTeam(const Job& job, const RankDevice& device) {
   const bool host_updates = UsesStream(job.plan(), proto::HOST_COMPUTE);
   const int teams = (device.is_cpu() ? 1 : 0) + (host_updates ? 1 : 0);
   if (teams == 0) return absl::OkStatus();
-  // A host that updates has one more stream.
-  const int own = teams * job.threads + kOtherThreads + (host_updates ? 1 : 0);
+  // A host that updates has one more stream, and so have sums over replicas.
+  const int more_streams = (host_updates ? 1 : 0) + (UsesStream(job.plan(), proto::REPLICA) ? 1 : 0);
+  const int own = teams * job.threads + kOtherThreads + more_streams;
   const OpenFile lock = LockHost();
   FT_RETURN_IF_ERROR(ProbeProcesses("to compute", job.environment.local_world_size * own));
   FT_RETURN_IF_ERROR(ProbeThreads("to compute", own));

@@ -287,7 +287,7 @@ class Builder {
     if (options_.two_axes) {
       // The second reduction may begin when the first is through.
       Add(train_, proto::WAIT, proto::COMPUTE, {reduction});
-      proto::Instruction* second = Collective(proto::ALL_REDUCE, proto::REDUCE, {reduction + 1}, gradient_);
+      proto::Instruction* second = Collective(proto::ALL_REDUCE, proto::REPLICA, {reduction + 1}, gradient_);
       second->set_axis(proto::AXIS_REPLICA);
       second->set_unit_plus_one(1);
       reduction += 2;

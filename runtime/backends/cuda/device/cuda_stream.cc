@@ -12,7 +12,9 @@
 namespace ft::cuda {
 namespace {
 
-bool IsCommunication(const std::string& name) { return name == "gather" || name == "reduce"; }
+bool IsCommunication(const std::string& name) {
+  return name == "gather" || name == "reduce" || name == "replica";
+}
 
 absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(prefix, ": ", status.message()));

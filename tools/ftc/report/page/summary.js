@@ -15,6 +15,7 @@ const limitWords = {
   h2d: 'copies from host memory',
   d2h: 'copies to host memory',
   host_compute: 'updates on the host',
+  replica: 'sums over replicas',
   launch: 'launching of kernels',
   tail: 'what other streams do at the end',
 };
