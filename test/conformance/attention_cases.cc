@@ -98,8 +98,8 @@ void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype, bool j
                  .workspace_bytes = AttentionWorkspace(s.Sizes(dtype)),
                  .cuda_workspace_bytes = cuda_workspace::Attention(s.Sizes(dtype))};
   const bool bf16 = dtype == DType::kBF16;
-  rules.cudnn_rounding = RoundingOf({magnitude, Constant(result[1].dims, 0)}, dtype);
-  if (bf16) rules.bf16_rounding = rules.cudnn_rounding;
+  rules.cuda_rounding = RoundingOf({magnitude, Constant(result[1].dims, 0)}, dtype);
+  if (bf16) rules.bf16_rounding = rules.cuda_rounding;
   const Arrays optional = s.Optional();
   cases.push_back({"attention", label, With({q, k, v}, optional), attributes, result, rules});
   if (joined)
@@ -111,13 +111,13 @@ void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype, bool j
   for (Array& gradient : gradients) gradient.dtype = dtype;
   rules.workspace_bytes = AttentionGradWorkspace(s.Sizes(dtype));
   rules.cuda_workspace_bytes = cuda_workspace::AttentionGrad(s.Sizes(dtype));
-  rules.cudnn_rounding = RoundingOf(magnitudes, dtype);
-  if (bf16) rules.bf16_rounding = rules.cudnn_rounding;
+  rules.cuda_rounding = RoundingOf(magnitudes, dtype);
+  if (bf16) rules.bf16_rounding = rules.cuda_rounding;
   cases.push_back(
       {"attention_grad", label, With({dout, q, k, v, out, lse}, optional), attributes, gradients, rules});
   if (!joined) return;
-  if (dtype != DType::kF32) rules.cudnn_rounding = {Join(rules.cudnn_rounding)};
-  if (bf16) rules.bf16_rounding = rules.cudnn_rounding;
+  if (dtype != DType::kF32) rules.cuda_rounding = {Join(rules.cuda_rounding)};
+  if (bf16) rules.bf16_rounding = rules.cuda_rounding;
   cases.push_back({"qkv_attention_grad",
                    label,
                    With({dout, Join({q, k, v}), out, lse}, optional),

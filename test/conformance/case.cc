@@ -12,11 +12,6 @@ KernelAttributes Attributes(std::vector<std::pair<std::string, KernelAttributes:
   return attributes;
 }
 
-Case ByCudnn(Case c) {
-  if (!c.rules.cudnn_rounding.empty()) c.rules.cuda_rounding = c.rules.cudnn_rounding;
-  return c;
-}
-
 namespace {
 
 double Inner(const Arrays& a, const Arrays& b) {

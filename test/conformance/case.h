@@ -38,13 +38,11 @@ struct Rules {
   std::vector<std::pair<int, int>> reusable = {};
   int64_t cuda_workspace_bytes = 0;  // runtime/base/cuda_workspace.h
   // For each result, or none at all: what CUDA's kernels may be off by in addition, element by element,
-  // because they round where the reference and the CPU do not. The cases derive it.
+  // because they round where the reference and the CPU do not (attention in 16 bits: probabilities and
+  // gradients of scores, for tensor cores). The cases derive it.
   Arrays cuda_rounding = {};
   // The same for CPUs with AVX512_BF16 or AMX, whose products take nothing but bf16.
   Arrays bf16_rounding = {};
-  // The same for attention by cuDNN, whose products take nothing but the type of the operands, of 16 bits:
-  // their probabilities and gradients of scores are rounded to it. Our own kernel keeps them in f32.
-  Arrays cudnn_rounding = {};
 };
 
 struct Case {
@@ -81,9 +79,6 @@ struct CaseList {
 const std::vector<CaseList>& CaseLists();
 std::vector<std::string> Ops();                         // of all lists, in their order
 std::vector<const Case*> CasesOf(std::string_view op);  // made once, with those of its list
-
-// The case of attention as cuDNN computes it; others as they are.
-Case ByCudnn(Case c);
 
 KernelAttributes Attributes(std::vector<std::pair<std::string, KernelAttributes::Value>> entries);
 

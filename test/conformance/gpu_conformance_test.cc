@@ -57,21 +57,12 @@ const absl::StatusOr<cuda::OpenedDevice>& GpuWithoutCudnn() {
   return *device;
 }
 
-// Whether cuDNN has computed any attention so far. Its results are held to what it promises: strictly it is
-// our own kernel that is looked at, in the emulation and with the library left out.
-bool CudnnAttends() {
-  const std::vector<std::string> notes = Gpu()->device->notes();
-  return std::any_of(notes.begin(), notes.end(),
-                     [](const std::string& note) { return note.ends_with(": cuDNN"); });
-}
-
 // The library's GELU may use the GPU's own tanh, whose error is at most 2^-10.987 (PTX ISA, tanh.approx.f32).
 constexpr double kTanhError = 0x1p-10;
 
 // What a case is held to where libraries may have a part in it.
 Case AsPromised(const Case& c) {
-  const Case gelu = !Options().deterministic && HasEpilogue(c) ? WithGeluOfTheSum(c, kTanhError) : c;
-  return CudnnAttends() ? ByCudnn(gelu) : gelu;
+  return !Options().deterministic && HasEpilogue(c) ? WithGeluOfTheSum(c, kTanhError) : c;
 }
 
 class GpuConformance : public testing::TestWithParam<std::string> {

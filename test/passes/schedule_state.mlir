@@ -138,7 +138,7 @@ module {
     // Over two axes: a sum over the ranks of a node, then the mean over all.
     // CHECK: %[[S:.*]] = ftx.start reduce_scatter on reduce after compute over shard @h from (%h.flat_gradient : whole bf16) to (%h.gradients : whole bf16)
     // CHECK-NEXT: ftx.wait %[[S]] on compute
-    // CHECK-NEXT: %[[A:.*]] = ftx.start all_reduce on reduce after compute over replica @h from (%h.gradients : whole bf16) to ()
+    // CHECK-NEXT: %[[A:.*]] = ftx.start all_reduce on replica after compute over replica @h from (%h.gradients : whole bf16) to ()
     // CHECK-NEXT: ftx.wait %[[A]] on compute
     %r = ft.reduce_scatter %g : !ft.flat<@h, bf16> -> !ft.slice<@h, bf16>
     %a = ft.all_reduce %r over replica : !ft.slice<@h, bf16>

@@ -17,7 +17,7 @@ namespace {
 absl::StatusOr<AttentionShape> ShapeOf(const AttentionHeads& heads) {
   // Indices of rows, and of elements in a tile, are 32 bits wide.
   constexpr int64_t kLimit = int64_t{1} << 30;
-  if (heads.rows() > kLimit || 64 * heads.q_stride > kLimit) {
+  if (heads.rows() > kLimit || 128 * heads.q_stride > kLimit) {
     return absl::InvalidArgumentError(fmt::format("attention of {} positions and {} heads of {} is too large",
                                                   heads.batch * heads.positions, heads.heads, heads.size));
   }
@@ -81,8 +81,8 @@ std::string Describe(const AttentionSpec& s, bool gradient) {
   return text + fmt::format(", {}", Name(s.dtype));
 }
 
-// How our own kernels compare with cuDNN's of 16-bit operands: they compute in f32, without tensor cores.
-constexpr char kCost[] = "takes about ten times as long as cuDNN's kernels";
+// How our own kernels compare with cuDNN's of 16-bit operands.
+constexpr char kCost[] = "takes longer than cuDNN's kernels";
 
 // What becomes of a 16-bit shape that the library refuses where it may choose itself. Without an error our
 // own kernel computes it.
@@ -143,7 +143,8 @@ auto Choose(const KernelContext& context, const AttentionSpec& spec, bool gradie
 // Our own kernels keep tiles in shared memory, of which a small GPU has too little for large heads.
 absl::Status CheckShared(const KernelContext& context, const AttentionSpec& spec, bool gradient) {
   const int size = static_cast<int>(spec.head_size);
-  const size_t wanted = gradient ? AttentionGradSharedBytes(size) : AttentionSharedBytes(size);
+  const size_t wanted =
+      gradient ? AttentionGradSharedBytes(size, spec.dtype) : AttentionSharedBytes(size, spec.dtype);
   const size_t there = context.properties.shared_bytes_per_block;
   if (wanted <= there) return absl::OkStatus();
   return absl::InvalidArgumentError(

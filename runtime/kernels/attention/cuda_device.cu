@@ -1,7 +1,6 @@
 // After T. Dao et al., "FlashAttention", 2022: softmax by tiles of keys with a running maximum. Exponents are
 // kept to base 2.
 #include <cfloat>
-#include <initializer_list>
 
 #include "runtime/kernels/attention/cuda_tile.h"
 
@@ -54,7 +53,7 @@ __device__ __forceinline__ void ScoreTile(const AttentionShape& shape, const Que
 }
 
 // One block for a tile of queries of a head.
-template <typename T, int kHead, bool kOptions>
+template <int kHead, bool kOptions>
 __global__ void __launch_bounds__(kAttentionThreads, 2) ForwardKernel(AttentionArgs args, bool packed) {
   using Tile = AttentionTile<kHead>;
   const AttentionShape& shape = args.shape;
@@ -71,14 +70,14 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) ForwardKernel(AttentionA
     maximum[i] = -FLT_MAX;  // finite: a query may see no key of the first tile that others of its block see
     total[i] = 0.0f;
   }
-  LoadTile<T, kHead, Tile::kRows>(static_cast<const T*>(args.q) + RowOffset(at.q, at.begin), at.q.stride,
-                                  at.present, size, packed, queries);
+  LoadTile<kHead, Tile::kRows>(static_cast<const float*>(args.q) + RowOffset(at.q, at.begin), at.q.stride,
+                               at.present, size, packed, queries);
 #pragma unroll 1
   for (int key_begin = at.key_begin; key_begin < at.key_end; key_begin += Tile::kColumns) {
     __syncthreads();  // the tiles before were read by all
-    LoadTiles<T, kHead, Tile::kColumns>(
-        args.k, args.v, RowOffset(at.kv, key_begin), at.kv.stride,
-        Smaller(Tile::kColumns, (kOptions ? at.key_end : positions) - key_begin), size, packed, keys, values);
+    LoadTiles<kHead, Tile::kColumns>(args.k, args.v, RowOffset(at.kv, key_begin), at.kv.stride,
+                                     Smaller(Tile::kColumns, (kOptions ? at.key_end : positions) - key_begin),
+                                     size, packed, keys, values);
     __syncthreads();
     float scores[Tile::kI][Tile::kJ];
     RowProducts<Tile::kStride>(queries, keys, Depth(shape), scores);
@@ -99,8 +98,8 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) ForwardKernel(AttentionA
       args.lse[at.batch_head * shape.positions + at.begin + row] =
           unseen ? 0.0f : (maximum[i] + log2f(total[i])) * kLn2;
   }
-  StoreRows<T, kHead>(sums, static_cast<T*>(args.out) + RowOffset(at.out, at.begin), at.out.stride,
-                      at.present, size, packed);
+  StoreRows<kHead>(sums, static_cast<float*>(args.out) + RowOffset(at.out, at.begin), at.out.stride,
+                   at.present, size, packed);
 }
 
 template <int kHead>
@@ -109,13 +108,13 @@ constexpr size_t SharedBytes() {
   return ((Tile::kRows + 2 * Tile::kColumns) * Tile::kStride + Tile::kWeightFloats) * sizeof(float);
 }
 
-template <typename T, int kHead>
+template <int kHead>
 int Forward(const AttentionArgs& args, StreamHandle stream) {
   using Tile = AttentionTile<kHead>;
   const AttentionShape& shape = args.shape;
-  const bool packed = CanPackHeads<T>(shape, {args.q, args.k, args.v, args.out});
+  const bool packed = CanPackHeads<float>(shape, {args.q, args.k, args.v, args.out});
   const int blocks = Tiles(shape.positions, Tile::kRows) * shape.batch * shape.heads;
-  return Launch(args.options.any() ? ForwardKernel<T, kHead, true> : ForwardKernel<T, kHead, false>,
+  return Launch(args.options.any() ? ForwardKernel<kHead, true> : ForwardKernel<kHead, false>,
                 {.grid_x = static_cast<unsigned>(blocks),
                  .block_x = kAttentionThreads,
                  .shared_bytes = SharedBytes<kHead>()},
@@ -170,12 +169,12 @@ int Attention(const AttentionArgs& args, StreamHandle stream) {
   if (const int error = FindSegments(args.options, args.shape.batch, args.shape.positions, stream);
       error != 0)
     return error;
-  return WithFloatType(args.shape.dtype, [&]<typename T>() {
-    return WithHeadTile(args.shape.head_size, [&]<int kHead>() { return Forward<T, kHead>(args, stream); });
-  });
+  if (args.shape.dtype != DType::kF32) return TensorAttention(args, stream);
+  return WithHeadTile(args.shape.head_size, [&]<int kHead>() { return Forward<kHead>(args, stream); });
 }
 
-size_t AttentionSharedBytes(int head_size) {
+size_t AttentionSharedBytes(int head_size, DType dtype) {
+  if (dtype != DType::kF32) return TensorAttentionSharedBytes(head_size);
   return WithHeadTile(head_size, [&]<int kHead>() { return SharedBytes<kHead>(); });
 }
 

@@ -1,5 +1,5 @@
-// Attention and its gradient by tiles in shared memory, for any head size up to 256: what is
-// computed where no library's kernel is at hand. Arithmetic is f32 whatever the elements.
+// Attention and its gradient by tiles in shared memory, for any head size up to 256: what is computed where
+// no library's kernel is at hand. Of elements of 16 bits on tensor cores, of f32 in f32.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace ft::cuda {
 
-// Head h uses kv head h / (heads / kv_heads). batch * heads * positions, and 64 * q_stride, are below 2^31.
+// Head h uses kv head h / (heads / kv_heads). batch * heads * positions, and 128 * q_stride, are below 2^31.
 struct AttentionShape {
   int batch, positions, heads, kv_heads, head_size;
   int q_stride, kv_stride;  // elements between positions of q and dq, and of k, v, dk and dv
@@ -65,7 +65,7 @@ int AttentionGrad(const AttentionGradArgs& args, StreamHandle stream);
 int FindSegments(const AttentionOptions& options, int batch, int positions, StreamHandle stream);
 
 // Shared memory that a block of either wants.
-size_t AttentionSharedBytes(int head_size);
-size_t AttentionGradSharedBytes(int head_size);
+size_t AttentionSharedBytes(int head_size, DType dtype);
+size_t AttentionGradSharedBytes(int head_size, DType dtype);
 
 }  // namespace ft::cuda

@@ -1,8 +1,6 @@
 // The gradient of attention: probabilities are computed again from lse. Every block sums what it stores by
 // itself, in one order: a tile of queries over all keys for dq, a tile of keys over all queries, of all heads
 // that share them, for dk and dv.
-#include <initializer_list>
-
 #include "runtime/kernels/attention/cuda_tile.h"
 
 namespace ft::cuda {
@@ -28,13 +26,6 @@ __global__ void __launch_bounds__(kRowSumThreads) RowSumsKernel(AttentionGradArg
   if (lane == 0) args.row_sums[(batch * shape.heads + head) * shape.positions + t] = sum;
 }
 
-// Of a product of a query and a key that lies `distance` positions behind it.
-__device__ __forceinline__ float Probability(const AttentionShape& shape, bool visible, float product,
-                                             int distance, float slope2, float lse) {
-  const float offset = slope2 * static_cast<float>(distance) - lse * kLog2E;
-  return visible ? exp2f(__fmaf_rn(Capped(shape, product), Outer(shape) * kLog2E, offset)) : 0.0f;
-}
-
 // Of the product where scores are not capped; p is the probability, dp = dout . value.
 __device__ __forceinline__ float ScoreGrad(const AttentionShape& shape, bool visible, float p, float dp,
                                            float row_sum) {
@@ -49,7 +40,7 @@ __device__ __forceinline__ float CapGrad(const AttentionShape& shape, float prod
 }
 
 // dq of a tile of queries.
-template <typename T, int kHead, bool kOptions>
+template <int kHead, bool kOptions>
 __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
     QueryGradKernel(AttentionGradArgs args, bool packed) {
   using Tile = AttentionTile<kHead>;
@@ -71,16 +62,16 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
     row_sum[i] = query < positions ? args.row_sums[row] : 0.0f;
   }
   const int64_t offset = RowOffset(at.q, at.begin);
-  LoadTile<T, kHead, Tile::kRows>(static_cast<const T*>(args.q) + offset, at.q.stride, at.present, size,
-                                  packed, queries);
-  LoadTile<T, kHead, Tile::kRows>(static_cast<const T*>(args.dout) + RowOffset(at.out, at.begin),
-                                  at.out.stride, at.present, size, packed, douts);
+  LoadTile<kHead, Tile::kRows>(static_cast<const float*>(args.q) + offset, at.q.stride, at.present, size,
+                               packed, queries);
+  LoadTile<kHead, Tile::kRows>(static_cast<const float*>(args.dout) + RowOffset(at.out, at.begin),
+                               at.out.stride, at.present, size, packed, douts);
 #pragma unroll 1
   for (int key_begin = at.key_begin; key_begin < at.key_end; key_begin += Tile::kColumns) {
     __syncthreads();  // the tiles before were read by all
-    LoadTiles<T, kHead, Tile::kColumns>(
-        args.k, args.v, RowOffset(at.kv, key_begin), at.kv.stride,
-        Smaller(Tile::kColumns, (kOptions ? at.key_end : positions) - key_begin), size, packed, keys, values);
+    LoadTiles<kHead, Tile::kColumns>(args.k, args.v, RowOffset(at.kv, key_begin), at.kv.stride,
+                                     Smaller(Tile::kColumns, (kOptions ? at.key_end : positions) - key_begin),
+                                     size, packed, keys, values);
     __syncthreads();
     float scores[Tile::kI][Tile::kJ], gradients[Tile::kI][Tile::kJ];
     RowProducts<Tile::kStride>(queries, keys, Depth(shape), scores);
@@ -102,7 +93,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
     }
     AddThrough<kHead, Tile::kColumns>(weights, gradients, keys, dq);
   }
-  StoreRows<T, kHead>(dq, static_cast<T*>(args.dq) + offset, at.q.stride, at.present, size, packed);
+  StoreRows<kHead>(dq, static_cast<float*>(args.dq) + offset, at.q.stride, at.present, size, packed);
 }
 
 // Products [keys, queries] become probabilities, negative where dropout drops them. head_row is that of the
@@ -172,30 +163,14 @@ __device__ __forceinline__ void CapGradients(const AttentionShape& shape, const 
 }
 
 // dk and dv of a tile of keys: all queries that see one of them, one head after the other.
-template <typename T, int kHead, bool kCapped, bool kOptions>
+template <int kHead, bool kCapped, bool kOptions>
 __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
     KeyGradKernel(AttentionGradArgs args, bool packed) {
   using Tile = AttentionTile<kHead>;
   const AttentionShape& shape = args.shape;
   const int positions = shape.positions, size = shape.head_size;
-  const int all_heads = shape.batch * shape.kv_heads, group = shape.heads / shape.kv_heads;
-  const int batch = static_cast<int>(blockIdx.x) % all_heads / shape.kv_heads;
-  const int kv_head = static_cast<int>(blockIdx.x) % shape.kv_heads;
-  const HeadRows kv = RowsOfHead(shape, batch, kv_head, shape.kv_stride);
-  const int key_begin = static_cast<int>(blockIdx.x) / all_heads * Tile::kRows;
-  const int present = Smaller(Tile::kRows, positions - key_begin);
-  int query_begin = Larger(0, key_begin - shape.after + 1) / Tile::kColumns * Tile::kColumns,
-      query_end = Smaller(positions, key_begin + present - 1 + shape.before);
-  Sequence sequence = {};
-  if constexpr (kOptions) {
-    sequence = SequenceOf(shape, args.options, batch);
-    if (sequence.segments != nullptr) {
-      const int begin = sequence.segments[key_begin].begin;
-      query_begin = Larger(query_begin, begin / Tile::kColumns * Tile::kColumns);
-      query_end = Smaller(query_end, sequence.segments[key_begin + present - 1].end);
-    }
-    if (key_begin >= sequence.length) query_end = 0;
-  }
+  const KeyTile at = KeyTileOfBlock<Tile::kRows, Tile::kColumns, kOptions>(shape, args.options);
+  const int group = shape.heads / shape.kv_heads;
   float* keys = DynamicShared<float>();
   float* values = keys + Tile::kRows * Tile::kStride;
   float* queries = values + Tile::kRows * Tile::kStride;
@@ -204,29 +179,29 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
   float dk[Tile::kI][Tile::kC], dv[Tile::kI][Tile::kC];
   Clear(dk);
   Clear(dv);
-  const int64_t offset = RowOffset(kv, key_begin);
-  LoadTiles<T, kHead, Tile::kRows>(args.k, args.v, offset, kv.stride, present, size, packed, keys, values);
+  const int64_t offset = RowOffset(at.kv, at.begin);
+  LoadTiles<kHead, Tile::kRows>(args.k, args.v, offset, at.kv.stride, at.present, size, packed, keys, values);
 #pragma unroll 1
-  for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-    const HeadRows q = RowsOfHead(shape, batch, head, shape.q_stride);
-    const HeadRows out = RowsOfHead(shape, batch, head, shape.heads * size);
-    const int head_row = (batch * shape.heads + head) * positions;
+  for (int head = at.kv_head * group; head < (at.kv_head + 1) * group; ++head) {
+    const HeadRows q = RowsOfHead(shape, at.batch, head, shape.q_stride);
+    const HeadRows out = RowsOfHead(shape, at.batch, head, shape.heads * size);
+    const int head_row = (at.batch * shape.heads + head) * positions;
     const float slope2 = Slope(shape, head) * kLog2E;
 #pragma unroll 1
-    for (int query = query_begin; query < query_end; query += Tile::kColumns) {
+    for (int query = at.query_begin; query < at.query_end; query += Tile::kColumns) {
       __syncthreads();  // the tiles before were read by all
       const int queries_present = Smaller(Tile::kColumns, positions - query);
-      LoadTile<T, kHead, Tile::kColumns>(static_cast<const T*>(args.q) + RowOffset(q, query), q.stride,
-                                         queries_present, size, packed, queries);
-      LoadTile<T, kHead, Tile::kColumns>(static_cast<const T*>(args.dout) + RowOffset(out, query), out.stride,
-                                         queries_present, size, packed, douts);
+      LoadTile<kHead, Tile::kColumns>(static_cast<const float*>(args.q) + RowOffset(q, query), q.stride,
+                                      queries_present, size, packed, queries);
+      LoadTile<kHead, Tile::kColumns>(static_cast<const float*>(args.dout) + RowOffset(out, query),
+                                      out.stride, queries_present, size, packed, douts);
       __syncthreads();
       float scores[Tile::kI][Tile::kJ];
       RowProducts<Tile::kStride>(keys, queries, Depth(shape), scores);
-      KeyProbabilities<kOptions>(args, sequence, head_row, slope2, key_begin, query, scores);
+      KeyProbabilities<kOptions>(args, at.sequence, head_row, slope2, at.begin, query, scores);
       AddThrough<kHead, Tile::kColumns, kOptions>(weights, scores, douts, dv);
       RowProducts<Tile::kStride>(values, douts, Depth(shape), scores);
-      KeyScoreGrads<Tile::kColumns, kOptions>(args, sequence, head_row, key_begin, query, weights, scores);
+      KeyScoreGrads<Tile::kColumns, kOptions>(args, at.sequence, head_row, at.begin, query, weights, scores);
       if constexpr (kCapped) CapGradients<Tile::kStride>(shape, keys, queries, scores);
       AddThrough<kHead, Tile::kColumns>(weights, scores, queries, dk);
     }
@@ -236,8 +211,8 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
 #pragma unroll
     for (int c = 0; c < Tile::kC; ++c) dv[i][c] *= args.options.factor;
   }
-  StoreRows<T, kHead>(dk, static_cast<T*>(args.dk) + offset, kv.stride, present, size, packed);
-  StoreRows<T, kHead>(dv, static_cast<T*>(args.dv) + offset, kv.stride, present, size, packed);
+  StoreRows<kHead>(dk, static_cast<float*>(args.dk) + offset, at.kv.stride, at.present, size, packed);
+  StoreRows<kHead>(dv, static_cast<float*>(args.dv) + offset, at.kv.stride, at.present, size, packed);
 }
 
 template <int kHead>
@@ -246,29 +221,33 @@ constexpr size_t GradSharedBytes() {
   return (2 * (Tile::kRows + Tile::kColumns) * Tile::kStride + Tile::kWeightFloats) * sizeof(float);
 }
 
-template <typename T, int kHead, bool kOptions>
+int RowSums(const AttentionGradArgs& args, StreamHandle stream) {
+  const AttentionShape& shape = args.shape;
+  const int rows = shape.batch * shape.positions * shape.heads;
+  constexpr int kWarps = kRowSumThreads / kWarp;
+  return WithFloatType(shape.dtype, [&]<typename T>() {
+    return Launch(RowSumsKernel<T>,
+                  {.grid_x = static_cast<unsigned>((rows + kWarps - 1) / kWarps), .block_x = kRowSumThreads},
+                  stream, args, rows);
+  });
+}
+
+template <int kHead, bool kOptions>
 int Backward(const AttentionGradArgs& args, StreamHandle stream) {
   using Tile = AttentionTile<kHead>;
   const AttentionShape& shape = args.shape;
-  const int64_t rows = shape.batch * shape.positions * shape.heads,
-                tiles = Tiles(shape.positions, Tile::kRows);
-  constexpr int kWarps = kRowSumThreads / kWarp;
-  const int error =
-      Launch(RowSumsKernel<T>,
-             {.grid_x = static_cast<unsigned>((rows + kWarps - 1) / kWarps), .block_x = kRowSumThreads},
-             stream, args, rows);
-  if (error != 0) return error;
-  const bool packed = CanPackHeads<T>(shape, {args.q, args.k, args.v, args.dout, args.dq, args.dk, args.dv});
+  const int64_t tiles = Tiles(shape.positions, Tile::kRows);
+  const bool packed =
+      CanPackHeads<float>(shape, {args.q, args.k, args.v, args.dout, args.dq, args.dk, args.dv});
   LaunchShape launch = {.grid_x = static_cast<unsigned>(tiles * shape.batch * shape.heads),
                         .block_x = kAttentionThreads,
                         .shared_bytes = GradSharedBytes<kHead>()};
-  if (const int failed = Launch(QueryGradKernel<T, kHead, kOptions>, launch, stream, args, packed);
-      failed != 0)
+  if (const int failed = Launch(QueryGradKernel<kHead, kOptions>, launch, stream, args, packed); failed != 0)
     return failed;
   launch.grid_x = static_cast<unsigned>(tiles * shape.batch * shape.kv_heads);
-  return Launch(shape.softcap > 0.0f ? KeyGradKernel<T, kHead, true, kOptions>
-                                     : KeyGradKernel<T, kHead, false, kOptions>,
-                launch, stream, args, packed);
+  return Launch(
+      shape.softcap > 0.0f ? KeyGradKernel<kHead, true, kOptions> : KeyGradKernel<kHead, false, kOptions>,
+      launch, stream, args, packed);
 }
 
 }  // namespace
@@ -277,15 +256,15 @@ int AttentionGrad(const AttentionGradArgs& args, StreamHandle stream) {
   if (const int error = FindSegments(args.options, args.shape.batch, args.shape.positions, stream);
       error != 0)
     return error;
-  return WithFloatType(args.shape.dtype, [&]<typename T>() {
-    return WithHeadTile(args.shape.head_size, [&]<int kHead>() {
-      return args.options.any() ? Backward<T, kHead, true>(args, stream)
-                                : Backward<T, kHead, false>(args, stream);
-    });
+  if (const int error = RowSums(args, stream); error != 0) return error;
+  if (args.shape.dtype != DType::kF32) return TensorAttentionGrad(args, stream);
+  return WithHeadTile(args.shape.head_size, [&]<int kHead>() {
+    return args.options.any() ? Backward<kHead, true>(args, stream) : Backward<kHead, false>(args, stream);
   });
 }
 
-size_t AttentionGradSharedBytes(int head_size) {
+size_t AttentionGradSharedBytes(int head_size, DType dtype) {
+  if (dtype != DType::kF32) return TensorAttentionGradSharedBytes(head_size);
   return WithHeadTile(head_size, [&]<int kHead>() { return GradSharedBytes<kHead>(); });
 }
 

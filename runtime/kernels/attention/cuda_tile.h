@@ -1,19 +1,16 @@
-// Tiles of attention: rows of heads in shared memory as f32, products of tiles in registers. A block is 16 x
+// Tiles of attention in f32: rows of heads in shared memory, products of tiles in registers. A block is 16 x
 // 16 threads, a half-warp for each y. Thread (x, y) owns rows y + 16 i of a tile of scores, its columns x +
 // 16 j, and of a tile of rows of heads the columns 64 g + 4 x ... 64 g + 4 x + 3.
 #pragma once
 
-#include "runtime/backends/cuda/device_code/element.h"
-#include "runtime/backends/cuda/device_code/philox.h"
 #include "runtime/backends/cuda/device_code/reduce.h"
-#include "runtime/kernels/attention/cuda_device.h"
+#include "runtime/kernels/attention/cuda_heads.h"
 
 namespace ft::cuda {
 
 inline constexpr int kSide = 16;
 inline constexpr int kAttentionThreads = kSide * kSide;
 inline constexpr int kSkew = 4;  // floats between rows: eight rows that are read at once lie in all 32 banks
-inline constexpr float kLog2E = 1.44269504088896341f, kLn2 = 0.693147180559945309f;
 
 // kHead is the head size rounded up to 64, 128 or 256. A tile has kRows rows that stay in the block (queries,
 // or keys for their gradients) and kColumns that pass by; kColumns divides kRows.
@@ -40,45 +37,39 @@ __device__ __forceinline__ float HalfWarpReduce(float value) {
 
 // to [kRows, kHead] = the first `present` rows of from [*, size], `stride` elements apart, zero elsewhere.
 // `packed`: rows can be read in packs, and size is a multiple of a pack.
-template <typename T, int kHead, int kRows>
-__device__ __forceinline__ void LoadTile(const T* from, int stride, int present, int size, bool packed,
+template <int kHead, int kRows>
+__device__ __forceinline__ void LoadTile(const float* from, int stride, int present, int size, bool packed,
                                          float* to) {
   constexpr int kStride = kHead + kSkew;
   if (packed) {
-    constexpr int kWidth = 16 / sizeof(T), kPacks = kHead / kWidth;
-#pragma unroll(sizeof(T) == 2 ? 2 : 1)
+    constexpr int kWidth = 4, kPacks = kHead / kWidth;
+#pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i < kRows * kPacks; i += kAttentionThreads) {
       const int row = i / kPacks, column = i % kPacks * kWidth;
-      Pack<T> pack = {};
+      Pack<float> pack = {};
       if (row < present && column < size) pack = LoadPack(from + row * stride + column);
-#pragma unroll
-      for (int part = 0; part < kWidth; part += 4) {
-        Pack<float> four;
-#pragma unroll
-        for (int e = 0; e < 4; ++e) four.at[e] = ToFloat(pack.at[part + e]);
-        StorePack(to + row * kStride + column + part, four);
-      }
+      StorePack(to + row * kStride + column, pack);
     }
     return;
   }
 #pragma unroll 1
   for (int i = static_cast<int>(threadIdx.x); i < kRows * kHead; i += kAttentionThreads) {
     const int row = i / kHead, column = i % kHead;
-    to[row * kStride + column] = row < present && column < size ? ToFloat(from[row * stride + column]) : 0.0f;
+    to[row * kStride + column] = row < present && column < size ? from[row * stride + column] : 0.0f;
   }
 }
 
 // Two tensors alike.
-template <typename T, int kHead, int kRows>
+template <int kHead, int kRows>
 __device__ __forceinline__ void LoadTiles(const void* a, const void* b, int64_t offset, int stride,
                                           int present, int size, bool packed, float* to_a, float* to_b) {
-  LoadTile<T, kHead, kRows>(static_cast<const T*>(a) + offset, stride, present, size, packed, to_a);
-  LoadTile<T, kHead, kRows>(static_cast<const T*>(b) + offset, stride, present, size, packed, to_b);
+  LoadTile<kHead, kRows>(static_cast<const float*>(a) + offset, stride, present, size, packed, to_a);
+  LoadTile<kHead, kRows>(static_cast<const float*>(b) + offset, stride, present, size, packed, to_b);
 }
 
 // The reverse, from registers: row y + 16 i, the columns of this thread.
-template <typename T, int kHead, int kI>
-__device__ __forceinline__ void StoreRows(const float (&sums)[kI][kHead / kSide], T* to, int stride,
+template <int kHead, int kI>
+__device__ __forceinline__ void StoreRows(const float (&sums)[kI][kHead / kSide], float* to, int stride,
                                           int present, int size, bool packed) {
 #pragma unroll
   for (int i = 0; i < kI; ++i) {
@@ -87,17 +78,17 @@ __device__ __forceinline__ void StoreRows(const float (&sums)[kI][kHead / kSide]
 #pragma unroll
     for (int c = 0; c < kHead / kSide; c += 4) {
       const int column = 16 * c + 4 * ThreadX();
-      T* place = to + row * stride + column;
+      float* place = to + row * stride + column;
       if (packed && column < size) {
-        Pack<T, 4> four;
+        Pack<float> four;
 #pragma unroll
-        for (int e = 0; e < 4; ++e) four.at[e] = FromFloat<T>(sums[i][c + e]);
-        *reinterpret_cast<Pack<T, 4>*>(place) = four;
+        for (int e = 0; e < 4; ++e) four.at[e] = sums[i][c + e];
+        StorePack(place, four);
       }
       if (packed) continue;
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        if (column + e < size) place[e] = FromFloat<T>(sums[i][c + e]);
+        if (column + e < size) place[e] = sums[i][c + e];
       }
     }
   }
@@ -194,71 +185,6 @@ __device__ __forceinline__ void AddThrough(float* weights, const float (&values)
   __syncwarp();  // the weights may be written again
 }
 
-__device__ __forceinline__ int Smaller(int a, int b) { return a < b ? a : b; }
-__device__ __forceinline__ int Larger(int a, int b) { return a > b ? a : b; }
-
-// What is said of the keys of a block's sequence.
-struct Sequence {
-  int length;                     // keys behind it do not count
-  const SegmentBounds* segments;  // [positions]; nullptr: one segment
-};
-__device__ __forceinline__ Sequence SequenceOf(const AttentionShape& shape, const AttentionOptions& options,
-                                               int batch) {
-  return {options.lengths == nullptr ? shape.positions
-                                     : Smaller(Larger(options.lengths[batch], 0), shape.positions),
-          options.segments == nullptr ? nullptr : options.segments + int64_t{batch} * shape.positions};
-}
-
-// The keys from `first` up to `end`, which is not one of them, that a query sees: none where it is not behind
-// `first`, which may be negative. Kernels without options ask Visible instead.
-struct KeyRange {
-  int first, end;
-};
-template <bool kOptions>
-__device__ __forceinline__ KeyRange KeysSeen(const AttentionShape& shape, const Sequence& sequence,
-                                             int query) {
-  if (!kOptions || query >= shape.positions) return {0, 0};
-  KeyRange seen = {query - shape.before + 1, Smaller(sequence.length, query + shape.after)};
-  if (sequence.segments != nullptr) {
-    const SegmentBounds segment = sequence.segments[query];
-    seen = {Larger(seen.first, segment.begin), Smaller(seen.end, segment.end)};
-  }
-  return seen;
-}
-
-// `seen` are the query's.
-template <bool kOptions>
-__device__ __forceinline__ bool Visible(const AttentionShape& shape, const KeyRange& seen, int query,
-                                        int key) {
-  if (kOptions) return key >= seen.first && key < seen.end;
-  return query < shape.positions && key < shape.positions && key > query - shape.before &&
-         key - query < shape.after;
-}
-
-struct QueryAndKey {
-  int query, key;
-};
-// Which probabilities of a tile dropout keeps: bit n for the n-th that this thread owns, of query q and key
-// k, (q, k) = at(n). One at a time, so that the registers of the tiles stay what they are. `row` is that of
-// the head's first query in [batch, heads, positions].
-template <int kCount, typename At>
-__device__ __forceinline__ uint32_t KeptOfTile(const AttentionShape& shape, const AttentionOptions& options,
-                                               int row, const At& at) {
-  static_assert(kCount <= 32);
-  const PhiloxKey key = {static_cast<uint64_t>(options.rng[0]), options.stream,
-                         static_cast<uint32_t>(options.rng[1])};
-  const uint64_t rows = uint64_t{1} * shape.batch * shape.heads * shape.positions;
-  const uint64_t first = static_cast<uint64_t>(options.rng[2]) * rows;
-  uint32_t kept = 0;
-#pragma unroll 1
-  for (int n = 0; n < kCount; ++n) {
-    const QueryAndKey pair = at(n);
-    const uint64_t element = (first + row + pair.query) * shape.positions + pair.key;
-    const uint32_t word = Word(Philox(key, element / 4), static_cast<uint32_t>(element % 4));
-    if (word >> 8 >= options.threshold) kept |= 1u << n;
-  }
-  return kept;
-}
 // values[i][j], of query `query` + y + 16 i and key `key` + x + 16 j, by their factors.
 template <int kI, int kJ>
 __device__ __forceinline__ void DropTile(const AttentionShape& shape, const AttentionOptions& options,
@@ -274,89 +200,7 @@ __device__ __forceinline__ void DropTile(const AttentionShape& shape, const Atte
   }
 }
 
-// The slope of a head, 0 where scores have no bias: BLOOM's (see ft.attention).
-__device__ __forceinline__ float Slope(const AttentionShape& shape, int head) {
-  const int sequence = shape.alibi_heads;
-  if (sequence == 0) return 0.0f;
-  const int exponent = head < sequence ? -8 * (head + 1) : -4 * (2 * (head - sequence) + 1);
-  return exp2f(static_cast<float>(exponent) / static_cast<float>(sequence));
-}
-
-// A score before its bias is `outer` times this: tanh where scores are capped, else the product itself.
-__device__ __forceinline__ float Capped(const AttentionShape& shape, float product) {
-  return shape.softcap > 0.0f ? tanhf(product * (shape.scale / shape.softcap)) : product;
-}
-__device__ __forceinline__ float Outer(const AttentionShape& shape) {
-  return shape.softcap > 0.0f ? shape.softcap : shape.scale;
-}
-
-// Where a head's rows lie in a tensor whose positions are `stride` elements apart, in elements.
-struct HeadRows {
-  int64_t offset;
-  int stride;
-};
-__device__ __forceinline__ HeadRows RowsOfHead(const AttentionShape& shape, int batch, int head, int stride) {
-  return {int64_t{batch} * shape.positions * stride + head * shape.head_size, stride};
-}
-__device__ __forceinline__ int64_t RowOffset(const HeadRows& rows, int row) {
-  return rows.offset + int64_t{row} * rows.stride;
-}
-
-// The tile of queries of this block: tiles that see most keys come first.
-struct QueryTile {
-  int batch_head;  // batch * heads + head
-  HeadRows q, kv, out;
-  int begin, present;      // queries
-  int key_begin, key_end;  // keys that some of them see, from a multiple of a tile's columns on
-  float slope2;            // of the head, over ln 2
-  Sequence sequence;       // with options
-};
-template <int kRows, int kColumns, bool kOptions>
-__device__ __forceinline__ QueryTile QueryTileOfBlock(const AttentionShape& shape,
-                                                      const AttentionOptions& options) {
-  const int all_heads = shape.batch * shape.heads;
-  const int batch_head = static_cast<int>(blockIdx.x) % all_heads;
-  const int batch = batch_head / shape.heads, head = batch_head % shape.heads;
-  const int begin = static_cast<int>(gridDim.x - 1 - blockIdx.x) / all_heads * kRows;
-  const int present = Smaller(kRows, shape.positions - begin);
-  QueryTile tile = {batch_head,
-                    RowsOfHead(shape, batch, head, shape.q_stride),
-                    RowsOfHead(shape, batch, head / (shape.heads / shape.kv_heads), shape.kv_stride),
-                    RowsOfHead(shape, batch, head, shape.heads * shape.head_size),
-                    begin,
-                    present,
-                    Larger(0, begin - shape.before + 1) / kColumns * kColumns,
-                    Smaller(shape.positions, begin + present - 1 + shape.after),
-                    Slope(shape, head) * kLog2E,
-                    {}};
-  if constexpr (kOptions) {
-    tile.sequence = SequenceOf(shape, options, batch);
-    tile.key_begin = Larger(0, KeysSeen<true>(shape, tile.sequence, begin).first) / kColumns * kColumns;
-    tile.key_end = KeysSeen<true>(shape, tile.sequence, begin + present - 1).end;
-  }
-  return tile;
-}
-
 // The head size in whole packs of 4 floats: rows in shared memory are zero beyond it.
 __device__ __forceinline__ int Depth(const AttentionShape& shape) { return (shape.head_size + 3) / 4 * 4; }
-
-// Whether all tensors can be read and written in packs.
-template <typename T>
-bool CanPackHeads(const AttentionShape& shape, std::initializer_list<const void*> tensors) {
-  for (const void* tensor : tensors) {
-    if (!CanPack<T>(tensor, shape.head_size)) return false;
-  }
-  return true;
-}
-
-// Calls f.template operator()<kHead>() for the tile of a head size.
-template <typename F>
-auto WithHeadTile(int head_size, F&& f) {
-  if (head_size <= 64) return f.template operator()<64>();
-  if (head_size <= 128) return f.template operator()<128>();
-  return f.template operator()<256>();
-}
-
-inline int Tiles(int positions, int rows) { return (positions + rows - 1) / rows; }
 
 }  // namespace ft::cuda

@@ -28,6 +28,10 @@ const char* Name(Meeting meeting) {
       return "__shfl_xor_sync";
     case Meeting::kBallot:
       return "a vote";
+    case Meeting::kLanes:
+      return "a load of matrices";
+    case Meeting::kProduct:
+      return "a product of matrices";
   }
   return "?";
 }
@@ -209,6 +213,15 @@ bool Block::Complete(int first, unsigned mask) const {
 }
 
 void Block::Answer(int first, unsigned mask) {
+  const Meeting meeting = threads_[current_].message.meeting;
+  if (meeting == Meeting::kProduct) return Multiply(first);
+  if (meeting == Meeting::kLanes) {
+    std::array<uint64_t, kWarp>& said = said_[first / kWarp];
+    for (int lane = 0; lane < kWarp; ++lane) said[lane] = threads_[first + lane].message.value;
+    for (int lane = 0; lane < kWarp; ++lane)
+      threads_[first + lane].result = reinterpret_cast<uint64_t>(said.data());
+    return;
+  }
   unsigned ballot = 0;
   for (unsigned lane = 0; lane < kWarp; ++lane) {
     if ((mask >> lane & 1) != 0 && threads_[first + lane].message.value != 0) ballot |= 1u << lane;
@@ -240,6 +253,32 @@ unsigned Block::Exchange(int first, unsigned lane) const {
       return argument >= width - (lane - begin) ? lane : lane + argument;
     default:
       return (lane ^ argument) >= begin + width ? lane : lane ^ argument;
+  }
+}
+
+// Where elements lie in the parts of lanes: PTX ISA, mma.m16n8k16. Sums are rounded once.
+void Block::Multiply(int first) const {
+  const auto part = [&](int lane) -> const ProductPart& {
+    return *reinterpret_cast<const ProductPart*>(threads_[first + lane].message.value);
+  };
+  const auto to_float = part(0).to_float;
+  const auto element = [&](uint32_t word, int i) { return to_float(static_cast<uint16_t>(word >> 16 * i)); };
+  float a[16][16], b[16][8];
+  for (int lane = 0; lane < kWarp; ++lane) {
+    const int at = lane / 4, pair = lane % 4 * 2;
+    for (int i = 0; i < 2; ++i) {
+      for (int quarter = 0; quarter < 4; ++quarter)
+        a[at + quarter % 2 * 8][pair + i + quarter / 2 * 8] = element(part(lane).a[quarter], i);
+      for (int half = 0; half < 2; ++half) b[pair + i + half * 8][at] = element(part(lane).b[half], i);
+    }
+  }
+  for (int lane = 0; lane < kWarp; ++lane) {
+    for (int e = 0; e < 4; ++e) {
+      const int row = lane / 4 + e / 2 * 8, column = lane % 4 * 2 + e % 2;
+      double sum = part(lane).sums[e];
+      for (int k = 0; k < 16; ++k) sum += static_cast<double>(a[row][k]) * static_cast<double>(b[k][column]);
+      part(lane).sums[e] = static_cast<float>(sum);
+    }
   }
 }
 
@@ -295,5 +334,19 @@ void Block::Abandon() {
 int MeetBlock(Vote vote, bool predicate, Place place) { return Block::Own().Meet(vote, predicate, place); }
 uint64_t MeetWarp(const Message& message, Place place) { return Block::Own().Meet(message, place); }
 unsigned OwnLane() { return Block::Own().lane(); }
+
+void MeetForProduct(ProductPart& part, Place place) {
+  MeetWarp({Meeting::kProduct, kAllLanes, reinterpret_cast<uint64_t>(&part), 0, kWarp}, place);
+}
+
+const uint64_t* MeetLanes(uint64_t value, Place place) {
+  return reinterpret_cast<const uint64_t*>(MeetWarp({Meeting::kLanes, kAllLanes, value, 0, kWarp}, place));
+}
+
+void CheckAligned(const void* address, const char* what) {
+  if (reinterpret_cast<uintptr_t>(address) % 16 == 0) return;
+  Block::Own().Blame(
+      fmt::format("{}: {} is no multiple of 16 bytes: {}", Block::Own().WhoRuns(), what, address));
+}
 
 }  // namespace ft::cuda::emulation

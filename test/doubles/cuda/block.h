@@ -13,6 +13,7 @@
 #include "test/doubles/cuda/execution_model.h"
 #include "test/doubles/cuda/fiber.h"
 #include "test/doubles/cuda/race_watch.h"
+#include "test/doubles/cuda/tensor_core.h"
 
 namespace ft::cuda::emulation {
 
@@ -66,6 +67,7 @@ class Block {
   bool Complete(int first, unsigned mask) const;
   void Answer(int first, unsigned mask);
   unsigned Exchange(int first, unsigned lane) const;
+  void Multiply(int first) const;
   bool CanStart() const { return started_ < static_cast<int>(threads_.size()); }
   std::string Stuck() const;
   std::string Who(const Thread& thread) const;
@@ -89,6 +91,7 @@ class Block {
   // Passed so far: by the block, and by all lanes of each warp.
   uint32_t barriers_ = 0;
   std::array<uint32_t, kWarp> warp_barriers_ = {};
+  std::array<std::array<uint64_t, kWarp>, kWarp> said_ = {};  // by the lanes of each warp, when they met last
 
   std::vector<int> ready_;  // a ring of threads
   size_t ready_begin_ = 0, ready_count_ = 0;

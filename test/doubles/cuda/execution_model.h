@@ -41,7 +41,16 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-enum class Meeting : uint8_t { kSyncWarp, kShuffle, kShuffleUp, kShuffleDown, kShuffleXor, kBallot };
+enum class Meeting : uint8_t {
+  kSyncWarp,
+  kShuffle,
+  kShuffleUp,
+  kShuffleDown,
+  kShuffleXor,
+  kBallot,
+  kLanes,
+  kProduct
+};
 
 enum class Vote : uint8_t { kNone, kOr, kAnd, kCount };
 

@@ -10,6 +10,7 @@
 
 #include "runtime/backends/cuda/device_code/launch.h"
 #include "test/doubles/cuda/execution_model.h"
+#include "test/doubles/cuda/tensor_core.h"
 
 // An emulated stream, as far as a launch sees it. What is a cudaStream_t to CUDA points at one of these.
 struct CUstream_st {

@@ -34,8 +34,8 @@ class CudaEvent final : public Event {
 // work. The first failure of the device makes all streams skip everything that follows.
 class CudaStream final : public Stream {
  public:
-  // Streams named "gather", "reduce" and "replica" go before others when multiprocessors get free. That named "compute"
-  // measures how long it waits for others.
+  // Streams named "gather", "reduce" and "replica" go before others when multiprocessors get free. That named
+  // "compute" measures how long it waits for others.
   static absl::StatusOr<std::unique_ptr<CudaStream>> Create(DeviceState& state, std::string name);
   ~CudaStream() override;
 

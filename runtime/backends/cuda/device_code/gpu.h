@@ -9,7 +9,7 @@
 //   __threadfence, __threadfence_block, __threadfence_system; __ldg; the float and double functions of
 //   <cmath> plus rsqrtf; __clz, __clzll, __ffs, __popc, __popcll, __umulhi, __umul64hi; __float_as_uint and
 //   its kind; __fmaf_rn, __fmul_rn, __fadd_rn, __fsub_rn, __fdiv_rn, __fsqrt_rn, __fma_rn, __dmul_rn,
-//   __dadd_rn; GlobalTimerNs; __host__ for what the host calls too.
+//   __dadd_rn; GlobalTimerNs; what tensor_core.h has; __host__ for what the host calls too.
 // Dynamic shared memory comes from DynamicShared, launches go through Launch: no <<<>>>.
 #pragma once
 
@@ -62,6 +62,7 @@ int Launch(void (*kernel)(Parameters...), const LaunchShape& shape, StreamHandle
   return static_cast<int>(cudaGetLastError());
 }
 
-#endif  // otherwise the stand-in has Launch, DynamicShared and GlobalTimerNs, with these signatures
+#endif  // otherwise the stand-in has Launch, DynamicShared, GlobalTimerNs and tensor_core.h's, with these
+        // signatures
 
 }  // namespace ft::cuda
