@@ -16,7 +16,7 @@
 namespace ft {
 namespace {
 
-constexpr uint64_t kCpuBytes = uint64_t{256} << 20, kGpuBytes = uint64_t{2} << 30;
+constexpr uint64_t kCpuBytes = uint64_t{320} << 20, kGpuBytes = uint64_t{2} << 30;
 constexpr double kLargestSpread = 0.1;
 
 // Parts of the time that each measurement gets; together 1.
