@@ -94,7 +94,7 @@ void FunctionLowering::lowerReduceScatter(ReduceScatterOp op) {
 void FunctionLowering::lowerAllReduce(AllReduceOp op) {
   View place =
       isa<RankedTensorType>(op.getX().getType()) ? placeResult(op->getOpResult(0)) : places[op.getX()];
-  // What is summed over shards already goes over other links than the next sum over shards, and beside it.
+  // What is summed over shards already goes beside the next sum over shards, mostly over other links.
   bool isSecondSum = isa<mlir::ft::SliceType>(op.getX().getType()) && op.getAxis() == Axis::replica;
   program.transfer({.transfer = Transfer::all_reduce,
                     .stream = isSecondSum ? Stream::replica : Stream::reduce,

@@ -16,16 +16,7 @@ namespace {
 
 using Ranks = std::vector<int>;
 
-// TinyPlan with a further reduction over the replica axis.
-proto::Plan TwoAxes() {
-  proto::Plan plan = TinyPlan();
-  plan.set_two_axes(true);
-  proto::Instruction* reduction = plan.mutable_programs(1)->add_instructions();
-  reduction->set_opcode(proto::ALL_REDUCE);
-  reduction->set_stream(proto::REDUCE);
-  reduction->set_axis(proto::AXIS_REPLICA);
-  return plan;
-}
+proto::Plan TwoAxes() { return TinyPlan({.two_axes = true}); }
 
 std::vector<Ranks> GroupsOf(const proto::Plan& plan, const Mesh& mesh, int rank) {
   std::vector<Ranks> groups;
@@ -41,17 +32,17 @@ PlanCommunicators Make(const proto::Plan& plan, const Mesh& mesh, int rank) {
 }
 
 TEST(PlanCommunicatorsTest, OneForEachStreamAndAxisThatThePlanUses) {
-  // gather over shard; reduce over shard, replica and world.
-  EXPECT_EQ(GroupsOf(TwoAxes(), {2, 2}, 1), (std::vector<Ranks>{{0, 1}, {0, 1}, {1, 3}, {0, 1, 2, 3}}));
-  EXPECT_EQ(GroupsOf(TwoAxes(), {2, 2}, 2), (std::vector<Ranks>{{2, 3}, {2, 3}, {0, 2}, {0, 1, 2, 3}}));
+  // gather over shard; reduce over shard and world; replica over replica.
+  EXPECT_EQ(GroupsOf(TwoAxes(), {2, 2}, 1), (std::vector<Ranks>{{0, 1}, {0, 1}, {0, 1, 2, 3}, {1, 3}}));
+  EXPECT_EQ(GroupsOf(TwoAxes(), {2, 2}, 2), (std::vector<Ranks>{{2, 3}, {2, 3}, {0, 1, 2, 3}, {0, 2}}));
   EXPECT_EQ(GroupsOf(TwoAxes(), {2, 3}, 5),
-            (std::vector<Ranks>{{3, 4, 5}, {3, 4, 5}, {2, 5}, {0, 1, 2, 3, 4, 5}}));
+            (std::vector<Ranks>{{3, 4, 5}, {3, 4, 5}, {0, 1, 2, 3, 4, 5}, {2, 5}}));
 }
 
 TEST(PlanCommunicatorsTest, AxesOfTheSameRanksShareOne) {
   EXPECT_EQ(GroupsOf(TinyPlan(), {1, 3}, 2), (std::vector<Ranks>{{0, 1, 2}, {0, 1, 2}}));
   EXPECT_EQ(GroupsOf(TinyPlan({.shard = false}), {3, 1}, 2), (std::vector<Ranks>{{0, 1, 2}}));
-  EXPECT_EQ(GroupsOf(TwoAxes(), {1, 1}, 0), (std::vector<Ranks>{{0}, {0}}));
+  EXPECT_EQ(GroupsOf(TwoAxes(), {1, 1}, 0), (std::vector<Ranks>{{0}, {0}, {0}}));  // streams share none
   const PlanCommunicators two = Make(TinyPlan(), {1, 3}, 1);
   EXPECT_EQ(two.table().at(proto::REDUCE, proto::AXIS_SHARD), &two.world());
   EXPECT_NE(two.table().at(proto::GATHER, proto::AXIS_SHARD), &two.world());
@@ -74,7 +65,7 @@ TEST(PlanCommunicatorsTest, EveryRankMakesTheSameNumberInTheSameOrder) {
     }
     const PlanCommunicators made = Make(plan, mesh, 0);
     EXPECT_EQ(made.table().at(proto::GATHER, proto::AXIS_SHARD)->size(), mesh.shard);
-    EXPECT_EQ(made.table().at(proto::REDUCE, proto::AXIS_REPLICA)->size(), mesh.replica);
+    EXPECT_EQ(made.table().at(proto::REPLICA, proto::AXIS_REPLICA)->size(), mesh.replica);
     EXPECT_EQ(made.world().size(), mesh.world_size());
   }
 }
@@ -84,7 +75,7 @@ TEST(PlanCommunicatorsTest, StagingIsTheSumOverThoseWithSeveralRanks) {
                gloo = StagingBytes(CollectiveBackend::kGloo, 2);
   EXPECT_EQ(StagingBytes(TwoAxes(), {2, 2}, CollectiveBackend::kShm), 4 * shm);
   EXPECT_EQ(StagingBytes(TwoAxes(), {2, 2}, CollectiveBackend::kGloo), 4 * gloo);
-  EXPECT_EQ(StagingBytes(TwoAxes(), {4, 1}, CollectiveBackend::kShm), shm)
+  EXPECT_EQ(StagingBytes(TwoAxes(), {4, 1}, CollectiveBackend::kShm), 2 * shm)
       << "the shard groups are single ranks";
   EXPECT_EQ(StagingBytes(TwoAxes(), {1, 4}, CollectiveBackend::kShm), 2 * shm);
   EXPECT_EQ(StagingBytes(TwoAxes(), {1, 1}, CollectiveBackend::kShm), 0u);

@@ -26,6 +26,13 @@ __global__ void __launch_bounds__(kRowSumThreads) RowSumsKernel(AttentionGradArg
   if (lane == 0) args.row_sums[(batch * shape.heads + head) * shape.positions + t] = sum;
 }
 
+// Of a product of a query and a key that lies `distance` positions behind it.
+__device__ __forceinline__ float Probability(const AttentionShape& shape, bool visible, float product,
+                                             int distance, float slope2, float lse) {
+  const float offset = slope2 * static_cast<float>(distance) - lse * kLog2E;
+  return visible ? exp2f(__fmaf_rn(Capped(shape, product), Outer(shape) * kLog2E, offset)) : 0.0f;
+}
+
 // Of the product where scores are not capped; p is the probability, dp = dout . value.
 __device__ __forceinline__ float ScoreGrad(const AttentionShape& shape, bool visible, float p, float dp,
                                            float row_sum) {

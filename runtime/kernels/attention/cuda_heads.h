@@ -99,13 +99,6 @@ __device__ __forceinline__ float Outer(const AttentionShape& shape) {
   return shape.softcap > 0.0f ? shape.softcap : shape.scale;
 }
 
-// Of a product of a query and a key that lies `distance` positions behind it.
-__device__ __forceinline__ float Probability(const AttentionShape& shape, bool visible, float product,
-                                             int distance, float slope2, float lse) {
-  const float offset = slope2 * static_cast<float>(distance) - lse * kLog2E;
-  return visible ? exp2f(__fmaf_rn(Capped(shape, product), Outer(shape) * kLog2E, offset)) : 0.0f;
-}
-
 // Where a head's rows lie in a tensor whose positions are `stride` elements apart, in elements.
 struct HeadRows {
   int64_t offset;

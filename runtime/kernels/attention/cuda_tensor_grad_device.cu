@@ -213,8 +213,10 @@ __global__ void __launch_bounds__(GradTile<kHead>::kThreads, kHead <= 128 ? 2 : 
         const float row_sum = row_sums[tile % 2 * kColumns + 8 * n + LaneColumn() + e % 2];
         float dp = gradients[0][n][e];
         if (kOptions) dp = (kept >> (4 * n + e) & 1u) == 0 ? 0.0f : dp * args.options.factor;
-        gradients[0][n][e] = (kOptions ? fabsf(p[0][n][e]) : p[0][n][e]) * (dp - row_sum) * shape.scale;
-        if constexpr (kCapped) gradients[0][n][e] *= slopes[n][e];
+        const float probability = kOptions ? fabsf(p[0][n][e]) : p[0][n][e];
+        float gradient = probability * (dp - row_sum) * shape.scale;
+        if constexpr (kCapped) gradient *= slopes[n][e];
+        gradients[0][n][e] = probability == 0.0f ? 0.0f : gradient;  // whatever dout of an unseen query is
       }
     }
     AddWeighted<kHead>(gradients, q + Tile::Column(), dk);

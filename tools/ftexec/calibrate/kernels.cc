@@ -47,7 +47,8 @@ constexpr uint64_t kCopied[] = {uint64_t{64} << 10, uint64_t{1} << 20, uint64_t{
 
 const Sizes& SizesFor(const KernelBench& bench) { return bench.session().is_cpu() ? kOfCpu : kOfGpu; }
 
-// How many calls go over enough bytes that none finds its own in a cache.
+// How many calls are made on bytes of their own, one after the other: of large ones so many that none finds
+// its own in a cache; small ones are produced and read in caches in a step, too.
 int CallsOver(const KernelBench& bench, uint64_t bytes) {
   return static_cast<int>(std::clamp<uint64_t>(SizesFor(bench).turned / bytes, 1, 64));
 }
@@ -174,7 +175,7 @@ absl::Status MeasureCopies(const CalibrationSession& session, double seconds, Ta
   for (const uint64_t bytes : kCopied) {
     slower.push_back({.bytes = static_cast<double>(bytes), .seconds = 1e-9});
     for (const bool to_device : {true, false}) {
-      // All of both memories, so that no copy finds its own in a cache.
+      // All of both memories: most caches hold less.
       std::vector<std::vector<CopyRegion>> regions;
       for (uint64_t at = 0; at < most; at += bytes) {
         char *here = static_cast<char*>(on_device->data()) + at,

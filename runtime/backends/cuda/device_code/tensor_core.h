@@ -43,7 +43,8 @@ __device__ __forceinline__ void MultiplyAdd(float (&sums)[4], const uint32_t (&a
 template <>
 __device__ __forceinline__ void MultiplyAdd<BF16>(float (&sums)[4], const uint32_t (&a)[4], uint32_t b_upper,
                                                   uint32_t b_lower) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_upper), "r"(b_lower));
@@ -51,7 +52,8 @@ __device__ __forceinline__ void MultiplyAdd<BF16>(float (&sums)[4], const uint32
 template <>
 __device__ __forceinline__ void MultiplyAdd<F16>(float (&sums)[4], const uint32_t (&a)[4], uint32_t b_upper,
                                                  uint32_t b_lower) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_upper), "r"(b_lower));

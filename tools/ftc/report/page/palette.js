@@ -16,7 +16,7 @@ const palette = {
     h2d: palette.of(4),
     d2h: palette.of(2),
     host_compute: palette.of(6),
-    replica: palette.of(2),
+    replica: palette.of(6),
     launch: palette.of(7),
     tail: palette.of(7)
   }[name]),
