@@ -109,14 +109,9 @@ template <bool kOptions, int kI, int kJ>
 __device__ __forceinline__ void KeyProbabilities(const AttentionGradArgs& args, const Sequence& sequence,
                                                  int head_row, float slope2, int key_begin, int query_begin,
                                                  float (&scores)[kI][kJ]) {
-  const uint32_t kept =
-      kOptions && args.options.threshold > 0
-          ? KeptOfTile<kI * kJ>(args.shape, args.options, head_row,
-                                [=](int n) {
-                                  return QueryAndKey{query_begin + ThreadX() + kSide * (n % kJ),
-                                                     key_begin + ThreadY() + kSide * (n / kJ)};
-                                })
-          : ~0u;
+  const uint32_t kept = KeptOfTile<kOptions, kI * kJ>(args.shape, args.options, head_row, [=](int n) {
+    return QueryAndKey{query_begin + ThreadX() + kSide * (n % kJ), key_begin + ThreadY() + kSide * (n / kJ)};
+  });
 #pragma unroll
   for (int j = 0; j < kJ; ++j) {
     const int query = query_begin + ThreadX() + kSide * j;

@@ -64,11 +64,12 @@ struct QueryAndKey {
 };
 // Which probabilities of a tile dropout keeps: bit n for the n-th that this thread owns, of query q and key
 // k, (q, k) = at(n). One at a time, so that the registers of the tiles stay what they are. `row` is that of
-// the head's first query in [batch, heads, positions].
-template <int kCount, typename At>
+// the head's first query in [batch, heads, positions]. All are kept where there is no dropout.
+template <bool kOptions, int kCount, typename At>
 __device__ __forceinline__ uint32_t KeptOfTile(const AttentionShape& shape, const AttentionOptions& options,
                                                int row, const At& at) {
   static_assert(kCount <= 32);
+  if (!kOptions || options.threshold == 0) return ~0u;
   const PhiloxKey key = {static_cast<uint64_t>(options.rng[0]), options.stream,
                          static_cast<uint32_t>(options.rng[1])};
   const uint64_t rows = uint64_t{1} * shape.batch * shape.heads * shape.positions;

@@ -96,7 +96,7 @@ __device__ __forceinline__ void DropProbabilities(const AttentionShape& shape,
                                                   int key_begin, float (&values)[kM][kN][4]) {
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
-    const uint32_t kept = KeptOfTile<4 * kN>(shape, options, row, [=](int n) {
+    const uint32_t kept = KeptOfTile<true, 4 * kN>(shape, options, row, [=](int n) {
       return QueryAndKey{query + 16 * m + LaneRow() + n / 2 % 2 * 8,
                          key_begin + 8 * (n / 4) + LaneColumn() + n % 2};
     });
@@ -120,8 +120,8 @@ __global__ void __launch_bounds__(kForwardThreads, 2) TensorForwardKernel(Attent
   T* values = keys + kColumns * kStride;
   const auto fetch = [&](const void* from, int key_begin, T* to) {
     FetchTile<kHead, kColumns, kForwardThreads>(
-        static_cast<const T*>(from) + RowOffset(at.kv, key_begin), at.kv.stride,
-        Smaller(kColumns, (kOptions ? at.key_end : positions) - key_begin), size, packed, to);
+        from, at.kv, key_begin, Smaller(kColumns, (kOptions ? at.key_end : positions) - key_begin), size,
+        packed, to);
   };
   const int query = at.begin + WarpRow<kM>();  // this warp's first
   float maximum[2 * kM], total[2 * kM], sums[kM][Tile::kC][4];
@@ -131,8 +131,7 @@ __global__ void __launch_bounds__(kForwardThreads, 2) TensorForwardKernel(Attent
     maximum[i] = -FLT_MAX;  // finite: a query may see no key of the first tile that others of its block see
     total[i] = 0.0f;
   }
-  FetchTile<kHead, Tile::kRows, kForwardThreads>(static_cast<const T*>(args.q) + RowOffset(at.q, at.begin),
-                                                 at.q.stride, at.present, size, packed, queries);
+  FetchTile<kHead, Tile::kRows, kForwardThreads>(args.q, at.q, at.begin, at.present, size, packed, queries);
   if (at.key_begin < at.key_end) fetch(args.k, at.key_begin, keys);
 #pragma unroll 1
   for (int key_begin = at.key_begin; key_begin < at.key_end; key_begin += kColumns) {

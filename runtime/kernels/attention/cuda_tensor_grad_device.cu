@@ -49,12 +49,9 @@ __global__ void __launch_bounds__(GradTile<kHead>::kThreads, kHead <= 128 ? 2 : 
   T* keys = douts + Tile::kRowElements;  // in two places
   T* values = keys + 2 * Tile::kColumnElements;
   const auto fetch = [&](int key_begin, int place) {
-    const int64_t offset = RowOffset(at.kv, key_begin);
     const int present = Smaller(kColumns, (kOptions ? at.key_end : positions) - key_begin);
-    FetchTile<kHead, kColumns, kThreads>(static_cast<const T*>(args.k) + offset, at.kv.stride, present, size,
-                                         packed, keys + place);
-    FetchTile<kHead, kColumns, kThreads>(static_cast<const T*>(args.v) + offset, at.kv.stride, present, size,
-                                         packed, values + place);
+    FetchTile<kHead, kColumns, kThreads>(args.k, at.kv, key_begin, present, size, packed, keys + place);
+    FetchTile<kHead, kColumns, kThreads>(args.v, at.kv, key_begin, present, size, packed, values + place);
   };
   float dq[1][Tile::kC][4], lse2[2], row_sum[2];
   ClearSums(dq);
@@ -66,10 +63,8 @@ __global__ void __launch_bounds__(GradTile<kHead>::kThreads, kHead <= 128 ? 2 : 
     row_sum[i] = query < positions ? args.row_sums[place] : 0.0f;
   }
   const int64_t offset = RowOffset(at.q, at.begin);
-  FetchTile<kHead, Tile::kRows, kThreads>(static_cast<const T*>(args.q) + offset, at.q.stride, at.present,
-                                          size, packed, queries);
-  FetchTile<kHead, Tile::kRows, kThreads>(static_cast<const T*>(args.dout) + RowOffset(at.out, at.begin),
-                                          at.out.stride, at.present, size, packed, douts);
+  FetchTile<kHead, Tile::kRows, kThreads>(args.q, at.q, at.begin, at.present, size, packed, queries);
+  FetchTile<kHead, Tile::kRows, kThreads>(args.dout, at.out, at.begin, at.present, size, packed, douts);
   int place = 0;  // of the keys and values that are multiplied
   if (at.key_begin < at.key_end) fetch(at.key_begin, place);
 #pragma unroll 1
@@ -82,13 +77,9 @@ __global__ void __launch_bounds__(GradTile<kHead>::kThreads, kHead <= 128 ? 2 : 
     TensorRowProducts<kHead>(douts, values + place, depth, gradients);
     const bool whole = SeesAll<kOptions>(shape, at.begin + WarpRow<1>(), 16, key_begin, kColumns);
     const uint32_t kept =
-        kOptions && args.options.threshold > 0
-            ? KeptOfTile<4 * kN>(shape, args.options, at.batch_head * positions,
-                                 [=](int n) {
-                                   return QueryAndKey{row + n / 2 % 2 * 8,
-                                                      key_begin + 8 * (n / 4) + LaneColumn() + n % 2};
-                                 })
-            : ~0u;
+        KeptOfTile<kOptions, 4 * kN>(shape, args.options, at.batch_head * positions, [=](int n) {
+          return QueryAndKey{row + n / 2 % 2 * 8, key_begin + 8 * (n / 4) + LaneColumn() + n % 2};
+        });
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int query = row + 8 * i;
@@ -142,10 +133,10 @@ __global__ void __launch_bounds__(GradTile<kHead>::kThreads, kHead <= 128 ? 2 : 
     const HeadRows q = RowsOfHead(shape, at.batch, head, shape.q_stride);
     const HeadRows out = RowsOfHead(shape, at.batch, head, shape.heads * size);
     const int present = Smaller(kColumns, positions - query);
-    FetchTile<kHead, kColumns, kThreads>(static_cast<const T*>(args.q) + RowOffset(q, query), q.stride,
-                                         present, size, packed, queries + place * Tile::kColumnElements);
-    FetchTile<kHead, kColumns, kThreads>(static_cast<const T*>(args.dout) + RowOffset(out, query), out.stride,
-                                         present, size, packed, douts + place * Tile::kColumnElements);
+    FetchTile<kHead, kColumns, kThreads>(args.q, q, query, present, size, packed,
+                                         queries + place * Tile::kColumnElements);
+    FetchTile<kHead, kColumns, kThreads>(args.dout, out, query, present, size, packed,
+                                         douts + place * Tile::kColumnElements);
     const int i = static_cast<int>(threadIdx.x),
               row = (at.batch * shape.heads + head) * positions + query + i;
     if (i < kColumns) {
@@ -157,10 +148,8 @@ __global__ void __launch_bounds__(GradTile<kHead>::kThreads, kHead <= 128 ? 2 : 
   ClearSums(dk);
   ClearSums(dv);
   const int64_t offset = RowOffset(at.kv, at.begin);
-  FetchTile<kHead, Tile::kRows, kThreads>(static_cast<const T*>(args.k) + offset, at.kv.stride, at.present,
-                                          size, packed, keys);
-  FetchTile<kHead, Tile::kRows, kThreads>(static_cast<const T*>(args.v) + offset, at.kv.stride, at.present,
-                                          size, packed, values);
+  FetchTile<kHead, Tile::kRows, kThreads>(args.k, at.kv, at.begin, at.present, size, packed, keys);
+  FetchTile<kHead, Tile::kRows, kThreads>(args.v, at.kv, at.begin, at.present, size, packed, values);
   if (tiles > 0) fetch(0);
   const int row = at.begin + WarpRow<1>() + LaneRow();  // this lane's first key
 #pragma unroll 1
@@ -174,14 +163,10 @@ __global__ void __launch_bounds__(GradTile<kHead>::kThreads, kHead <= 128 ? 2 : 
     const float slope2 = Slope(shape, head) * kLog2E;
     float p[1][kN][4], gradients[1][kN][4];  // [keys, queries]
     TensorRowProducts<kHead>(keys, q, depth, p);
-    const uint32_t kept =
-        kOptions && args.options.threshold > 0
-            ? KeptOfTile<4 * kN>(shape, args.options, (at.batch * shape.heads + head) * positions,
-                                 [=](int n) {
-                                   return QueryAndKey{query_begin + 8 * (n / 4) + LaneColumn() + n % 2,
-                                                      row + n / 2 % 2 * 8};
-                                 })
-            : ~0u;
+    const uint32_t kept = KeptOfTile<kOptions, 4 * kN>(
+        shape, args.options, (at.batch * shape.heads + head) * positions, [=](int n) {
+          return QueryAndKey{query_begin + 8 * (n / 4) + LaneColumn() + n % 2, row + n / 2 % 2 * 8};
+        });
     float slopes[kCapped ? kN : 1][4];  // of capped scores
     const bool whole = SeesAll<kOptions>(shape, query_begin, kColumns, at.begin + WarpRow<1>(), 16);
 #pragma unroll

@@ -33,12 +33,14 @@ __device__ __forceinline__ float QuadReduce(float value) {
   return Op()(value, __shfl_xor_sync(kAllLanes, value, 2));
 }
 
-// Begins to fill to [kRows, kHead] with the first `present` rows of from [*, size], `stride` elements apart,
-// and zeros elsewhere; FinishCopies and a barrier have to follow. `packed`: rows can be read in packs, and
-// size is a multiple of one.
+// Begins to fill to [kRows, kHead] with `present` rows of a head in `tensor`, of `size` elements, from row
+// `first` on, and zeros elsewhere; FinishCopies and a barrier have to follow. `packed`: rows can be read in
+// packs, and size is a multiple of one.
 template <int kHead, int kRows, int kThreads, typename T>
-__device__ __forceinline__ void FetchTile(const T* from, int stride, int present, int size, bool packed,
-                                          T* to) {
+__device__ __forceinline__ void FetchTile(const void* tensor, const HeadRows& rows, int first, int present,
+                                          int size, bool packed, T* to) {
+  const T* from = static_cast<const T*>(tensor) + RowOffset(rows, first);
+  const int stride = rows.stride;
   constexpr int kStride = kTensorStride<kHead>, kWidth = 8, kPacks = kHead / kWidth;
   static_assert(kRows * kPacks % kThreads == 0);
   if (packed) {

@@ -189,7 +189,7 @@ __device__ __forceinline__ void AddThrough(float* weights, const float (&values)
 template <int kI, int kJ>
 __device__ __forceinline__ void DropTile(const AttentionShape& shape, const AttentionOptions& options,
                                          int row, int query, int key, float (&values)[kI][kJ]) {
-  const uint32_t kept = KeptOfTile<kI * kJ>(shape, options, row, [=](int n) {
+  const uint32_t kept = KeptOfTile<true, kI * kJ>(shape, options, row, [=](int n) {
     return QueryAndKey{query + ThreadY() + kSide * (n / kJ), key + ThreadX() + kSide * (n % kJ)};
   });
 #pragma unroll
