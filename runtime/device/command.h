@@ -17,6 +17,10 @@ class Event {
 
   // Forgets that it was recorded. No stream may be using it.
   virtual void Reset() = 0;
+
+  // Blocks the host until it has happened. Enqueued before, and not in a Recording; returns at once where the
+  // device failed before.
+  virtual void Await() = 0;
 };
 
 // Work of the host in the order of a stream, such as a collective. May fail.

@@ -29,10 +29,12 @@ absl::StatusOr<Evaluator> Evaluator::Create(const proto::Plan& plan, Executor& e
 absl::StatusOr<EvaluationResult> Evaluator::Run() {
   double sum = 0, count = 0;
   for (EvaluationOutput& output : outputs_) output.value = 0;
+  if (batches_->num_batches() > 0) batches_->Fill(0, ports_.inputs);
   for (int64_t batch = 0; batch < batches_->num_batches(); ++batch) {
-    batches_->Fill(batch, ports_.inputs);
     WriteRng(ports_.rng, seed_, batch, rank_);
-    FT_RETURN_IF_ERROR(executor_->Run(program_));
+    FT_RETURN_IF_ERROR(executor_->Start(program_));
+    if (batch + 1 < batches_->num_batches()) batches_->Fill(batch + 1, ports_.inputs);
+    FT_RETURN_IF_ERROR(executor_->Wait());
     sum += loss_sum_[0];
     count += loss_sum_[1];
     for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i].value += output_sums_[i][0];

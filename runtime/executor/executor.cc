@@ -93,7 +93,7 @@ absl::Status Executor::MakeStreams() {
                                   [s](const Program& program) { return program.schedule.Uses(s); });
     if (!used) continue;
     const std::string name = absl::AsciiStrToLower(proto::Stream_Name(static_cast<proto::Stream>(s)));
-    FT_ASSIGN_OR_RETURN(streams_[s], device_.CreateStream(name, max_batches));
+    FT_ASSIGN_OR_RETURN(streams_[s], device_.CreateStream(name, max_batches + 1));  // inputs are one more
     const auto stream = static_cast<proto::Stream>(s);
     communicators_.AttachStream(stream, streams_[s]->native());
     communicators_.Supervise(
@@ -118,10 +118,26 @@ void Executor::BeginRun(int program) {
 }
 
 absl::Status Executor::Run(int program) {
+  FT_RETURN_IF_ERROR(Start(program));
+  return Wait();
+}
+
+absl::Status Executor::Start(int program) {
   BeginRun(program);
-  FT_ASSIGN_OR_RETURN(const bool started, StartRecording(program));
-  if (!started) Enqueue(programs_[program].schedule);
+  FT_ASSIGN_OR_RETURN(Recording* const recording, RecordingOf(program));
+  const ProgramSchedule& schedule = programs_[program].schedule;
+  EnqueueInputs(schedule);
+  if (recording != nullptr) {
+    recording->Start();
+  } else {
+    Enqueue(schedule);
+  }
   ++programs_[program].runs;
+  schedule.AwaitInputs();
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Wait() {
   for (const std::unique_ptr<Stream>& stream : streams_) {
     if (stream != nullptr) stream->Synchronize();
   }
@@ -137,6 +153,8 @@ absl::Status Executor::RunWatched(int program, InstructionWatcher& watcher) {
 }
 
 absl::Status Executor::RunEach(const ProgramSchedule& schedule, InstructionWatcher& watcher) {
+  EnqueueInputs(schedule);
+  schedule.AwaitInputs();
   schedule.ResetEvents();
   for (const ProgramSchedule::Batch& batch : schedule.batches()) {
     Stream& stream = *streams_[batch.stream];
@@ -157,29 +175,34 @@ absl::Status Executor::RunEach(const ProgramSchedule& schedule, InstructionWatch
   return absl::OkStatus();
 }
 
+void Executor::EnqueueInputs(const ProgramSchedule& schedule) {
+  if (schedule.inputs().empty()) return;
+  schedule.ResetInputs();
+  streams_[proto::COMPUTE]->Enqueue(schedule.inputs());
+}
+
 void Executor::Enqueue(const ProgramSchedule& schedule) {
   schedule.ResetEvents();
   for (const ProgramSchedule::Batch& batch : schedule.batches())
     streams_[batch.stream]->Enqueue(batch.commands);
 }
 
-absl::StatusOr<bool> Executor::StartRecording(int program) {
+absl::StatusOr<Recording*> Executor::RecordingOf(int program) {
   Program& p = programs_[program];
   // Observers want to be told of each command.
-  if (!record_ || observed_ || p.runs == 0) return false;
+  if (!record_ || observed_ || p.runs == 0) return nullptr;
   if (p.recording == nullptr) {
     FT_ASSIGN_OR_RETURN(p.recording, device_.Record(*streams_[proto::COMPUTE], [&] { Enqueue(p.schedule); }));
   }
-  p.recording->Start();
-  return true;
+  return p.recording.get();
 }
 
 Tensor Executor::Input(int program, std::string_view name) const {
-  return ports_.OnHost(FindPort(plan_.programs(program).inputs(), name, resolver_));
+  return ports_.Input(name, FindPort(plan_.programs(program).inputs(), name, resolver_));
 }
 
 Tensor Executor::Output(int program, std::string_view name) const {
-  return ports_.OnHost(FindPort(plan_.programs(program).outputs(), name, resolver_));
+  return ports_.Output(FindPort(plan_.programs(program).outputs(), name, resolver_));
 }
 
 void Executor::Observe(const std::array<StreamObserver*, kNumStreams>& observers) {

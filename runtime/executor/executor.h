@@ -1,7 +1,7 @@
 // Runs the programs of a plan on a device.
 //
-// All decisions fall in Create: addresses, kernels, what each stream does and waits for. Run hands prepared
-// lists to the streams and waits; it neither allocates nor looks anything up.
+// All decisions fall in Create: addresses, kernels, what each stream does and waits for. Start hands prepared
+// lists to the streams, Wait waits for them; they neither allocate nor look anything up.
 #pragma once
 
 #include <array>
@@ -61,8 +61,15 @@ class Executor {
   // Index of the program `name`. Errors: FailedPrecondition when the plan has none.
   absl::StatusOr<int> FindProgram(std::string_view name) const;
 
-  // Errors: that of the first collective that failed, with its place; nothing can be run after it.
-  absl::Status Run(int program);
+  // Returns when the program has taken its inputs: what the host writes from then on is for the next run.
+  // Outputs are there after Wait, before which nothing else may be started. Errors: that of the first
+  // collective that failed, with its place; nothing can be run after it.
+  absl::Status Start(int program);
+  absl::Status Wait();
+  absl::Status Run(int program);  // both
+
+  // Programs started so far.
+  uint64_t runs() const { return runs_.load(std::memory_order_relaxed); }
 
   // As Run, but each instruction begins when the one before it, on whatever stream, has ended; nothing is
   // recorded, and no recording is used. All ranks have to call it alike. Errors: those of the watcher, too.
@@ -113,14 +120,15 @@ class Executor {
            std::unique_ptr<Memory> arena, std::unique_ptr<Memory> host_arena);
   absl::Status Load();
   absl::Status MakeStreams();
+  void EnqueueInputs(const ProgramSchedule& schedule);
   void Enqueue(const ProgramSchedule& schedule);
   absl::Status RunEach(const ProgramSchedule& schedule, InstructionWatcher& watcher);
   void BeginRun(int program);
   void Fail(const absl::Status& reason);
   void Stop(const absl::Status& reason);
   ExecutorPosition PositionNow() const;
-  // Starts the program's recording, making it if it is time to; false when it has to be enqueued.
-  absl::StatusOr<bool> StartRecording(int program);
+  // The program's recording, which is made if it is time to; null when it has to be enqueued.
+  absl::StatusOr<Recording*> RecordingOf(int program);
 
   const proto::Plan& plan_;
   const BoundPlan& bound_;

@@ -14,41 +14,57 @@ constexpr uint64_t kAlignment = 64;
 absl::StatusOr<HostPorts> HostPorts::Create(const proto::Plan& plan, const OperandResolver& resolver,
                                             Device& device) {
   HostPorts ports;
-  if (device.host_accessible()) return ports;
-  std::map<const void*, uint64_t> sizes;  // ports of several programs share their places
+  for (const proto::Input& input : plan.inputs()) ports.batch_.insert(input.name());
+  std::map<Key, uint64_t> sizes;  // ports of several programs share their places
+  const auto add = [&](const Key& key, const Tensor& tensor) {
+    if (device.host_accessible() && !key.second) return;
+    uint64_t& bytes = sizes[key];
+    bytes = std::max(bytes, tensor.bytes());
+  };
   for (const proto::Program& program : plan.programs()) {
-    for (const auto* list : {&program.inputs(), &program.outputs()}) {
-      for (const proto::Port& port : *list) {
-        const Tensor tensor = resolver.Resolve(port.operand());
-        uint64_t& bytes = sizes[tensor.data];
-        bytes = std::max(bytes, tensor.bytes());
-      }
+    for (const proto::Port& port : program.inputs()) {
+      const Tensor tensor = resolver.Resolve(port.operand());
+      add(ports.KeyOfInput(port.name(), tensor), tensor);
+    }
+    for (const proto::Port& port : program.outputs()) {
+      const Tensor tensor = resolver.Resolve(port.operand());
+      add({tensor.data, false}, tensor);
     }
   }
   uint64_t total = 0;
-  std::map<const void*, uint64_t> offsets;
-  for (const auto& [address, bytes] : sizes) {
-    offsets[address] = total;
+  std::map<Key, uint64_t> offsets;
+  for (const auto& [key, bytes] : sizes) {
+    offsets[key] = total;
     total += (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
-  FT_ASSIGN_OR_RETURN(ports.memory_, device.AllocateHost(std::max(total, kAlignment)));
-  for (const auto& [address, offset] : offsets)
-    ports.places_[address] = static_cast<char*>(ports.memory_->data()) + offset;
+  if (total == 0) return ports;
+  FT_ASSIGN_OR_RETURN(ports.memory_, device.AllocateHost(total));
+  for (const auto& [key, offset] : offsets)
+    ports.places_[key] = static_cast<char*>(ports.memory_->data()) + offset;
   return ports;
 }
 
-Tensor HostPorts::OnHost(Tensor tensor) const {
-  if (memory_ != nullptr && tensor.present()) tensor.data = places_.at(tensor.data);
+HostPorts::Key HostPorts::KeyOfInput(std::string_view name, const Tensor& tensor) const {
+  return {tensor.data, batch_.contains(name)};
+}
+
+Tensor HostPorts::OnHost(const Key& key, Tensor tensor) const {
+  if (const auto place = places_.find(key); place != places_.end()) tensor.data = place->second;
   return tensor;
 }
+
+Tensor HostPorts::Input(std::string_view name, Tensor tensor) const {
+  return OnHost(KeyOfInput(name, tensor), tensor);
+}
+
+Tensor HostPorts::Output(Tensor tensor) const { return OnHost({tensor.data, false}, tensor); }
 
 std::vector<CopyRegion> HostPorts::ToDevice(const proto::Program& program,
                                             const OperandResolver& resolver) const {
   std::vector<CopyRegion> regions;
-  if (memory_ == nullptr) return regions;
   for (const proto::Port& port : program.inputs()) {
-    const Tensor tensor = resolver.Resolve(port.operand());
-    regions.push_back({places_.at(tensor.data), tensor.data, tensor.bytes()});
+    const Tensor tensor = resolver.Resolve(port.operand()), there = Input(port.name(), tensor);
+    if (there.data != tensor.data) regions.push_back({there.data, tensor.data, tensor.bytes()});
   }
   return regions;
 }
@@ -56,10 +72,9 @@ std::vector<CopyRegion> HostPorts::ToDevice(const proto::Program& program,
 std::vector<CopyRegion> HostPorts::FromDevice(const proto::Program& program,
                                               const OperandResolver& resolver) const {
   std::vector<CopyRegion> regions;
-  if (memory_ == nullptr) return regions;
   for (const proto::Port& port : program.outputs()) {
-    const Tensor tensor = resolver.Resolve(port.operand());
-    regions.push_back({tensor.data, places_.at(tensor.data), tensor.bytes()});
+    const Tensor tensor = resolver.Resolve(port.operand()), there = Output(tensor);
+    if (there.data != tensor.data) regions.push_back({tensor.data, there.data, tensor.bytes()});
   }
   return regions;
 }

@@ -1,9 +1,14 @@
-// Where the host reads and writes the ports of programs when it cannot reach the arena: beside it.
+// Where the host reads and writes the ports of programs: beside the arena, where it cannot reach that, or
+// where a program that runs may still read there.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,23 +19,32 @@
 namespace ft {
 
 // One place of pinned host memory for each place of the arena that is a port of any program. A program copies
-// its inputs from there before anything else, and its outputs to there last. On a device whose arena the host
-// can reach there is nothing to copy.
+// its inputs from there before anything else, and its outputs to there last. Inputs of the model have places
+// that are theirs alone, so that the next batch can be written while a program runs that has taken its own.
+// On a device whose arena the host can reach there are no others.
 class HostPorts {
  public:
   // Errors: ResourceExhausted without host memory.
   static absl::StatusOr<HostPorts> Create(const proto::Plan& plan, const OperandResolver& resolver,
                                           Device& device);
 
-  // The port as the host sees it. `tensor` is that of a port of the plan.
-  Tensor OnHost(Tensor tensor) const;
+  // Ports as the host sees them. `tensor` is that of a port of the plan.
+  Tensor Input(std::string_view name, Tensor tensor) const;
+  Tensor Output(Tensor tensor) const;
 
   std::vector<CopyRegion> ToDevice(const proto::Program& program, const OperandResolver& resolver) const;
   std::vector<CopyRegion> FromDevice(const proto::Program& program, const OperandResolver& resolver) const;
 
  private:
-  std::unique_ptr<Memory> memory_;       // null: the arena itself
-  std::map<const void*, char*> places_;  // by address in the arena
+  // An address in the arena, and whether it is that of an input of the model.
+  using Key = std::pair<const void*, bool>;
+
+  Key KeyOfInput(std::string_view name, const Tensor& tensor) const;
+  Tensor OnHost(const Key& key, Tensor tensor) const;
+
+  std::set<std::string, std::less<>> batch_;  // the model's inputs, by name
+  std::unique_ptr<Memory> memory_;            // null: no port has a place in it
+  std::map<Key, char*> places_;
 };
 
 }  // namespace ft

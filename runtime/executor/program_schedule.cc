@@ -21,6 +21,7 @@ class ScheduleBuilder {
 
   absl::StatusOr<ProgramSchedule> Build() {
     MakeEvents();
+    const size_t inputs = AddInputs();
     if (has_origin_) Fork();
     for (int i = 0; i < instructions_.size(); ++i) {
       const size_t before = schedule_.commands_.size();
@@ -30,6 +31,9 @@ class ScheduleBuilder {
     }
     if (has_origin_) Join();
     const Command* next = schedule_.commands_.data();
+    schedule_.inputs_ = absl::MakeConstSpan(next, inputs);
+    schedule_.uses_[proto::COMPUTE] = inputs > 0;
+    next += inputs;
     for (const auto& [stream, count] : runs_) {
       schedule_.uses_[static_cast<size_t>(stream)] = true;
       schedule_.batches_.push_back({stream, absl::MakeConstSpan(next, count)});
@@ -65,13 +69,21 @@ class ScheduleBuilder {
     return streams;
   }
 
-  void Fork() {
+  // How many commands: they belong to no batch.
+  size_t AddInputs() {
     AddPortCopy("inputs", context_.ports.ToDevice(context_.plan.programs(program_), context_.resolver));
+    if (schedule_.commands_.empty()) return 0;
+    schedule_.taken_ = context_.device.CreateEvent();
+    schedule_.commands_.push_back(Command::Record(schedule_.taken_.get()));
+    return schedule_.commands_.size();
+  }
+
+  void Fork() {
     const std::set<int> others = OtherStreams();
     if (others.empty()) return;
     Event* begun = NewEvent();
     Add(proto::COMPUTE, Command::Record(begun));
-    for (const int stream : others) Add(stream, Command::Wait(begun, NewInfo("wait for the inputs", "wait")));
+    for (const int stream : others) Add(stream, Command::Wait(begun, NewInfo("wait for the begin", "wait")));
   }
 
   void Join() {
@@ -80,7 +92,9 @@ class ScheduleBuilder {
       Add(stream, Command::Record(done));
       Add(proto::COMPUTE, Command::Wait(done, NewInfo("wait for the end of other streams", "wait")));
     }
+    const size_t before = schedule_.commands_.size();
     AddPortCopy("outputs", context_.ports.FromDevice(context_.plan.programs(program_), context_.resolver));
+    if (schedule_.commands_.size() > before) Extend(proto::COMPUTE, schedule_.commands_.size() - before);
   }
 
   void AddPortCopy(const char* title, std::vector<CopyRegion> regions) {
@@ -88,7 +102,7 @@ class ScheduleBuilder {
     CommandInfo* info = NewInfo(title, "copy");
     for (const CopyRegion& region : regions) info->bytes += region.bytes;
     schedule_.copies_.push_back(std::make_unique<std::vector<CopyRegion>>(std::move(regions)));
-    Add(proto::COMPUTE, Command::Copy(schedule_.copies_.back().get(), info));
+    schedule_.commands_.push_back(Command::Copy(schedule_.copies_.back().get(), info));
   }
 
   Event* NewEvent() {

@@ -36,9 +36,12 @@ struct ScheduleContext {
 // so the record of an event is enqueued before anything that waits for it. Only instructions that another
 // stream waits for get an event.
 //
+// Inputs that the host does not write into the arena itself are copied there on `compute`, before anything
+// else and outside of what a device records: then the host may write the next ones.
+//
 // On a device that records, or whose arena the host cannot reach, a program begins and ends on stream
-// `compute`: there inputs are copied in first and outputs out last; all other streams begin by waiting for
-// the first copy, and `compute` ends by waiting for all of them.
+// `compute`: all other streams begin by waiting for it, it ends by waiting for all of them, and copies
+// outputs out last.
 class ProgramSchedule {
  public:
   struct Batch {
@@ -49,12 +52,23 @@ class ProgramSchedule {
   // Errors: those of kernels and collectives, with the instruction's place.
   static absl::StatusOr<ProgramSchedule> Create(const ScheduleContext& context, int program);
 
+  // To be enqueued on `compute` before all batches; may be empty.
+  absl::Span<const Command> inputs() const { return inputs_; }
   const std::vector<Batch>& batches() const { return batches_; }
   size_t num_commands() const { return commands_.size(); }
 
   bool Uses(int stream) const { return uses_[static_cast<size_t>(stream)]; }
 
-  // Before each run.
+  // Before the inputs are enqueued.
+  void ResetInputs() const {
+    if (taken_ != nullptr) taken_->Reset();
+  }
+  // Waits until inputs() have been copied.
+  void AwaitInputs() const {
+    if (taken_ != nullptr) taken_->Await();
+  }
+
+  // Before the batches are enqueued.
   void ResetEvents() const {
     for (const std::unique_ptr<Event>& event : events_) event->Reset();
   }
@@ -66,8 +80,10 @@ class ProgramSchedule {
   std::vector<std::unique_ptr<HostTask>> tasks_;
   std::vector<std::unique_ptr<std::vector<CopyRegion>>> copies_;
   std::vector<std::unique_ptr<Event>> events_;
+  std::unique_ptr<Event> taken_;  // null: no input is copied
   std::vector<std::unique_ptr<CommandInfo>> infos_;
   std::vector<Command> commands_;
+  absl::Span<const Command> inputs_;  // the first of them
   std::vector<Batch> batches_;
   std::array<bool, kNumStreams> uses_ = {};
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
@@ -72,6 +73,15 @@ TrainingStability TrainingLoop::stability() const {
 
 absl::Status TrainingLoop::Run(const BatchSampler& sampler, const TrainingOutputs& outputs,
                                Evaluator* evaluator) {
+  outputs_ = &outputs;
+  absl::Status status = RunSteps(sampler, outputs, evaluator);
+  status.Update(Report());  // what was done stays done, however it ended
+  outputs_ = nullptr;
+  return status;
+}
+
+absl::Status TrainingLoop::RunSteps(const BatchSampler& sampler, const TrainingOutputs& outputs,
+                                    Evaluator* evaluator) {
   for (int64_t step = position_.steps; step < options_.steps; ++step) {
     FT_RETURN_IF_ERROR(RunStep(step, sampler, outputs));
     const bool due = options_.eval_every > 0 && (step + 1) % options_.eval_every == 0;
@@ -97,12 +107,7 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   metrics.lr = options_.lr.At(position_.applied);
   if (!ports_.scaler.empty()) metrics.loss_scale = ports_.scaler[0];
   std::copy(ports_.scaler.begin(), ports_.scaler.end(), scaler_before_.begin());
-  const auto last = static_cast<int64_t>(programs_.micro_steps) - 1;
-  for (int64_t i = 0; i < last; ++i)
-    FT_RETURN_IF_ERROR(RunMicroStep(sampler, i, programs_.micro, micro_ports_, outputs));
-  if (ports_.lr != nullptr) *ports_.lr = static_cast<float>(metrics.lr);
-  if (ports_.step != nullptr) *ports_.step = position_.applied;
-  FT_RETURN_IF_ERROR(RunMicroStep(sampler, last, programs_.step, ports_.batch, outputs));
+  for (int64_t i = 0; i < MicroSteps(); ++i) FT_RETURN_IF_ERROR(RunMicroStep(sampler, i, outputs));
   Enter(outputs.activity, Activity::kReporting, step);
   position_.sequences += static_cast<int64_t>(sequences_per_step_);
   ++position_.steps;
@@ -117,26 +122,47 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   metrics.step_ms = seconds.count() * 1e3;
   metrics.exposed_ms = static_cast<double>(executor_->exposed_ns() - exposed_before) * 1e-6;
   if (outputs.save_cost) metrics.save = outputs.save_cost();
-  if (outputs.compute_time)
-    metrics.compute = outputs.compute_time(step, metrics.step_ms - *metrics.exposed_ms);
   if (options_.peak_flops > 0) metrics.mfu = flops_per_step_ / (seconds.count() * options_.peak_flops);
   metrics.utilization = Utilization();
   metrics.arena_bytes = executor_->arena_bytes();
   metrics.host_arena_bytes = executor_->host_arena_bytes();
   if (outputs.observer != nullptr) outputs.observer->Count(metrics);
   if (outputs.measured) outputs.measured(metrics);
-  return Report(metrics, sampler, outputs);
+  return Settle(metrics, sampler, outputs);
 }
 
-absl::Status TrainingLoop::RunMicroStep(const BatchSampler& sampler, int64_t micro_step, int program,
-                                        const BatchPorts& ports, const TrainingOutputs& outputs) {
+// While the program runs, the host does what else there is to do.
+absl::Status TrainingLoop::RunMicroStep(const BatchSampler& sampler, int64_t micro_step,
+                                        const TrainingOutputs& outputs) {
+  const int program = ProgramOf(micro_step);
+  const BatchPorts& ports = PortsOf(micro_step);
   if (outputs.observer != nullptr) outputs.observer->BeginProgram(program);
-  Enter(outputs.activity, Activity::kReading, position_.steps, micro_step);
-  sampler.Fill(taken_++, ports.inputs);
+  if (ahead_ != executor_->runs()) {
+    Enter(outputs.activity, Activity::kReading, position_.steps, micro_step);
+    sampler.Fill(taken_, ports.inputs);
+  }
+  ++taken_;
   WriteRng(ports.rng, options_.seed, position_.micro_steps++, options_.rank);
   WriteInverseRanks(ports.inverse_ranks, options_.world_size);
+  if (IsLast(micro_step)) WriteUpdate(ports_, options_.lr.At(position_.applied), position_.applied);
   Enter(outputs.activity, Activity::kComputing, position_.steps, micro_step);
-  return executor_->Run(program);
+  FT_RETURN_IF_ERROR(executor_->Start(program));
+  const absl::Status reported = Report();
+  if (reported.ok()) ReadAhead(sampler, micro_step, outputs);
+  Enter(outputs.activity, Activity::kComputing, position_.steps, micro_step);
+  FT_RETURN_IF_ERROR(executor_->Wait());
+  return reported;
+}
+
+// The batch that comes after this micro-step, if one does.
+void TrainingLoop::ReadAhead(const BatchSampler& sampler, int64_t micro_step,
+                             const TrainingOutputs& outputs) {
+  const bool is_last = IsLast(micro_step);
+  const int64_t step = position_.steps + (is_last ? 1 : 0), next = is_last ? 0 : micro_step + 1;
+  if (step == options_.steps) return;
+  Enter(outputs.activity, Activity::kReading, step, next);
+  sampler.Fill(taken_, PortsOf(next).inputs);
+  ahead_ = executor_->runs();
 }
 
 std::optional<double> TrainingLoop::Utilization() {
@@ -150,7 +176,7 @@ std::optional<double> TrainingLoop::Utilization() {
   return utilization_;
 }
 
-absl::Status TrainingLoop::Report(StepMetrics& metrics, const BatchSampler& sampler,
+absl::Status TrainingLoop::Settle(StepMetrics& metrics, const BatchSampler& sampler,
                                   const TrainingOutputs& outputs) {
   const StepNumbers numbers{.loss = metrics.loss,
                             .grad_norm = metrics.grad_norm,
@@ -158,12 +184,12 @@ absl::Status TrainingLoop::Report(StepMetrics& metrics, const BatchSampler& samp
                             .counts_nothing = metrics.counted == 0};
   const BadSteps::Verdict verdict = bad_steps_.Add(numbers);
   metrics.skipped = verdict != BadSteps::Verdict::kApplied;
-  if (!metrics.skipped) ++position_.applied;
-  if (outputs.metrics != nullptr) FT_RETURN_IF_ERROR(outputs.metrics->Write(metrics));
-  if (outputs.progress != nullptr) outputs.progress->Update(metrics);
-  if (outputs.log != nullptr) outputs.log->Update(metrics);
-  if (outputs.events != nullptr) outputs.events->Write(metrics);
-  if (!metrics.skipped) return absl::OkStatus();
+  unreported_ = metrics;
+  if (!metrics.skipped) {
+    ++position_.applied;
+    return absl::OkStatus();
+  }
+  FT_RETURN_IF_ERROR(Report());
   std::string line = bad_steps_.Describe(metrics.step, options_.steps, numbers);
   const bool looks = options_.find_nan && bad_steps_.begins();
   if (looks) {
@@ -180,6 +206,24 @@ absl::Status TrainingLoop::Report(StepMetrics& metrics, const BatchSampler& samp
   return absl::FailedPreconditionError(line);
 }
 
+absl::Status TrainingLoop::Report() {
+  if (!unreported_.has_value()) return reported_;
+  const StepMetrics metrics = *std::exchange(unreported_, std::nullopt);
+  Enter(outputs_->activity, Activity::kReporting, metrics.step);
+  reported_.Update(Write(metrics, *outputs_));
+  return reported_;
+}
+
+absl::Status TrainingLoop::Write(StepMetrics metrics, const TrainingOutputs& outputs) const {
+  if (outputs.compute_time)
+    metrics.compute = outputs.compute_time(metrics.step, metrics.step_ms - *metrics.exposed_ms);
+  if (outputs.metrics != nullptr) FT_RETURN_IF_ERROR(outputs.metrics->Write(metrics));
+  if (outputs.progress != nullptr) outputs.progress->Update(metrics);
+  if (outputs.log != nullptr) outputs.log->Update(metrics);
+  if (outputs.events != nullptr) outputs.events->Write(metrics);
+  return absl::OkStatus();
+}
+
 // A step that was not applied has left all as it was but the loss scale and what it gave: run again it is the
 // same step. Its batches are read again.
 absl::StatusOr<std::string> TrainingLoop::FindNan(const BatchSampler& sampler,
@@ -188,15 +232,13 @@ absl::StatusOr<std::string> TrainingLoop::FindNan(const BatchSampler& sampler,
   std::copy(ports_.scaler.begin(), ports_.scaler.end(), scaler_after.begin());
   std::copy_n(scaler_before_.begin(), ports_.scaler.size(), ports_.scaler.begin());
   NanTrace trace(*plan_, *executor_);
-  const auto micro_steps = static_cast<int64_t>(programs_.micro_steps);
-  for (int64_t i = 0; i < micro_steps; ++i) {
-    const bool is_last = i + 1 == micro_steps;
-    const BatchPorts& ports = is_last ? ports_.batch : micro_ports_;
+  for (int64_t i = 0; i < MicroSteps(); ++i) {
+    const BatchPorts& ports = PortsOf(i);
     Enter(outputs.activity, Activity::kReplaying, position_.steps - 1, i);
-    sampler.Fill(taken_ - micro_steps + i, ports.inputs);
-    WriteRng(ports.rng, options_.seed, position_.micro_steps - micro_steps + i, options_.rank);
+    sampler.Fill(taken_ - MicroSteps() + i, ports.inputs);
+    WriteRng(ports.rng, options_.seed, position_.micro_steps - MicroSteps() + i, options_.rank);
     WriteInverseRanks(ports.inverse_ranks, options_.world_size);
-    FT_RETURN_IF_ERROR(trace.Replay(is_last ? programs_.step : programs_.micro, i));
+    FT_RETURN_IF_ERROR(trace.Replay(ProgramOf(i), i));
   }
   std::copy_n(scaler_after.begin(), ports_.scaler.size(), ports_.scaler.begin());
   Enter(outputs.activity, Activity::kReporting, position_.steps - 1);
@@ -207,6 +249,7 @@ absl::StatusOr<std::string> TrainingLoop::FindNan(const BatchSampler& sampler,
 
 absl::StatusOr<double> TrainingLoop::Evaluate(int64_t step, const TrainingOutputs& outputs,
                                               Evaluator& evaluator) {
+  FT_RETURN_IF_ERROR(Report());
   Enter(outputs.activity, Activity::kEvaluating, step);
   FT_ASSIGN_OR_RETURN(const EvaluationResult result, evaluator.Run());
   const EvaluationMetrics metrics{.step = step,

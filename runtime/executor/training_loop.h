@@ -58,7 +58,7 @@ struct TrainingOptions {
   std::function<double()> utilization = {};
 };
 
-// Where the numbers of each step go; null ones are left out.
+// Where the numbers of each step go; null ones are left out. They are written while the next step runs.
 struct TrainingOutputs {
   MetricsFile* metrics = nullptr;
   Progress* progress = nullptr;
@@ -78,7 +78,7 @@ struct TrainingOutputs {
   Communicator* world = nullptr;
   ActivityRecord* activity = nullptr;  // told what the loop is at
   // Called after each step, and what is evaluated after it (whose loss it gets), with the steps done; nothing
-  // runs on the device then. Whether the run ends here.
+  // runs on the device then. Whether the run ends here. The step need not be reported yet (Report).
   std::function<absl::StatusOr<bool>(int64_t steps_done, std::optional<double> eval_loss)> boundary = {};
 };
 
@@ -106,14 +106,18 @@ class TrainingLoop {
   TrainingStability stability() const;
 
   // Runs all steps that are left. A step is plan.micro_steps micro-steps: train_micro, and train_step for the
-  // last. The j-th micro-step since the run began or was resumed is number j for `sampler`; random numbers
-  // count those before, too. With an evaluator, evaluates as the options say, and after the last step; a run
-  // that is resumed after it evaluates nothing. Nothing is allocated from the second step on but for the
-  // words about a step that was not applied, and for finding out why. Errors: those of collectives and of
-  // `boundary`; FailedPrecondition when too many steps in a row had a loss or gradient norm that is not
-  // finite, after the last one's metrics are written.
+  // last. The j-th micro-step since the run began or was resumed is number j for `sampler`, and is read while
+  // the one before runs; random numbers count those before, too. With an evaluator, evaluates as the options
+  // say, and after the last step; a run that is resumed after it evaluates nothing. Nothing is allocated from
+  // the second step on but for the words about a step that was not applied, and for finding out why. Errors:
+  // those of collectives and of `boundary`; FailedPrecondition when too many steps in a row had a loss or
+  // gradient norm that is not finite, after the last one's metrics are written.
   absl::Status Run(const BatchSampler& sampler, const TrainingOutputs& outputs,
                    Evaluator* evaluator = nullptr);
+
+  // While Run is called: writes the numbers of the last step, unless they have been. Before whatever is to
+  // come after them: a line, a checkpoint that stays. Errors: the first there has been.
+  absl::Status Report();
 
   const TrainingPrograms& programs() const { return programs_; }
 
@@ -124,10 +128,19 @@ class TrainingLoop {
  private:
   TrainingLoop(const proto::Plan& plan, Executor& executor, const TrainingOptions& options,
                const LossScaling& scaling);
+  absl::Status RunSteps(const BatchSampler& sampler, const TrainingOutputs& outputs, Evaluator* evaluator);
   absl::Status RunStep(int64_t step, const BatchSampler& sampler, const TrainingOutputs& outputs);
-  absl::Status RunMicroStep(const BatchSampler& sampler, int64_t micro_step, int program,
-                            const BatchPorts& ports, const TrainingOutputs& outputs);
-  absl::Status Report(StepMetrics& metrics, const BatchSampler& sampler, const TrainingOutputs& outputs);
+  absl::Status RunMicroStep(const BatchSampler& sampler, int64_t micro_step, const TrainingOutputs& outputs);
+  bool IsLast(int64_t micro_step) const { return micro_step + 1 == MicroSteps(); }
+  int64_t MicroSteps() const { return static_cast<int64_t>(programs_.micro_steps); }
+  // Of a step's micro-step.
+  int ProgramOf(int64_t micro_step) const { return IsLast(micro_step) ? programs_.step : programs_.micro; }
+  const BatchPorts& PortsOf(int64_t micro_step) const {
+    return IsLast(micro_step) ? ports_.batch : micro_ports_;
+  }
+  void ReadAhead(const BatchSampler& sampler, int64_t micro_step, const TrainingOutputs& outputs);
+  absl::Status Settle(StepMetrics& metrics, const BatchSampler& sampler, const TrainingOutputs& outputs);
+  absl::Status Write(StepMetrics metrics, const TrainingOutputs& outputs) const;
   absl::StatusOr<std::string> FindNan(const BatchSampler& sampler, const TrainingOutputs& outputs);
   std::optional<double> Utilization();
   absl::StatusOr<double> Evaluate(int64_t step, const TrainingOutputs& outputs, Evaluator& evaluator);
@@ -150,6 +163,11 @@ class TrainingLoop {
   BadSteps bad_steps_;
   TrainingPosition position_;
   int64_t taken_ = 0;  // micro-steps since the run began or was resumed
+  // The executor's runs when the next batch had been read; another run may have been given another batch.
+  std::optional<uint64_t> ahead_ = {};
+  const TrainingOutputs* outputs_ = nullptr;    // of Run
+  std::optional<StepMetrics> unreported_ = {};  // of the last step
+  absl::Status reported_;                       // how that went
   bool resumed_ = false;
   bool diverged_ = false;
   // Before the step, as far as a step that is not applied changes it.

@@ -2,8 +2,10 @@
 // makes of their answers.
 #include "runtime/executor/training_loop.h"
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -46,6 +48,12 @@ class TrainingLoopTest : public testing::Test {
     eval_data_ = *OpenDataset(Data("eval.txt", 5), 256, kProbeSeqLen, DataFormat::kText);
   }
 
+  // One rank, with the metrics elsewhere.
+  absl::Status TrainInto(const std::string& metrics, const TrainingOptions& options) {
+    metrics_path_ = metrics;
+    return Train(options, 1, false, false, {});
+  }
+
   // Runs as rank `options.rank` of options.world_size, alone. `answer` fills the outputs of train_step.
   absl::Status Train(TrainingOptions options, int micro_steps, bool scaler, bool evaluate,
                      const std::function<void(const ProbeCall&)>& answer) {
@@ -56,14 +64,16 @@ class TrainingLoopTest : public testing::Test {
     CpuDevice device(kernels, {});
     auto executor = Executor::Create(plan, bound, device, {}, 0);
     EXPECT_TRUE(executor.ok()) << executor.status();
+    executor_ = executor->get();
     auto loop = TrainingLoop::Create(plan, **executor, options);
     EXPECT_TRUE(loop.ok()) << loop.status();
     const BatchSampler sampler(*data_, kProbeBatch, options.rank, options.world_size, 0, false);
     const EvaluationBatches batches(*eval_data_, kProbeBatch, options.rank, options.world_size, 0);
     auto evaluator = Evaluator::Create(plan, **executor, batches, options.seed, options.rank);
     EXPECT_TRUE(evaluator.ok()) << evaluator.status();
-    const auto metrics = *MetricsFile::Open(folder_.Path("m.jsonl"));
+    const auto metrics = *MetricsFile::Open(metrics_path_);
     EXPECT_TRUE(loop->Initialize().ok());
+    loop_ = &*loop;
     const absl::Status status =
         loop->Run(sampler,
                   {.metrics = metrics.get(),
@@ -102,7 +112,26 @@ class TrainingLoopTest : public testing::Test {
     return lines;
   }
 
+  // Whether it becomes true while the caller waits.
+  static bool Becomes(const std::function<bool()>& what) {
+    const auto begin = std::chrono::steady_clock::now();
+    while (!what()) {
+      if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(20)) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+  }
+
+  // The first token that the host has written for the next run of a program.
+  int32_t NextToken(const std::string& program) const {
+    const Tensor tokens = executor_->Input(*executor_->FindProgram(program), "tokens");
+    return std::atomic_ref(*static_cast<int32_t*>(tokens.data)).load(std::memory_order_acquire);
+  }
+
   TempFolder folder_;
+  std::string metrics_path_ = folder_.Path("m.jsonl");
+  Executor* executor_ = nullptr;  // both of the run
+  TrainingLoop* loop_ = nullptr;
   std::unique_ptr<Dataset> data_, eval_data_;
   std::vector<Seen> seen_;
   std::vector<std::string> warnings_;
@@ -132,6 +161,65 @@ TEST_F(TrainingLoopTest, AStepIsItsMicroSteps) {
   const double seconds = metrics[1]["step_ms"].get<double>() / 1e3;
   EXPECT_NEAR(metrics[1]["samples_per_s"].get<double>() * seconds, 3 * kProbeBatch * 2, 1e-6);
   EXPECT_NEAR(metrics[1]["tokens_per_s"].get<double>() * seconds, 3 * kProbeBatch * kProbeSeqLen * 2, 1e-6);
+}
+
+// A kernel that does not end before they are: what it was given stays.
+TEST_F(TrainingLoopTest, TheNextBatchIsReadAndTheLastStepReportedWhileAStepRuns) {
+  size_t kernels = 0;
+  const auto in_kernel = [&](const ProbeCall& call) {
+    const int64_t m = call.rng[1];
+    const auto first_of = [](int64_t micro_step) {
+      return static_cast<int32_t>(micro_step * kProbeBatch % 20 * kProbeSeqLen);
+    };
+    if (m < 5) {
+      EXPECT_TRUE(Becomes([&] { return NextToken("train_step") == first_of(m + 1); })) << m;
+    }
+    EXPECT_EQ(call.tokens[0], first_of(m));
+    EXPECT_TRUE(Becomes([&] { return Metrics().size() == static_cast<size_t>(m / 2); })) << m;
+    ++kernels;
+  };
+  ASSERT_TRUE(Train({.steps = 3}, 2, false, false, in_kernel).ok());
+  EXPECT_EQ(kernels, 3u);
+  EXPECT_EQ(Metrics().size(), 3u) << "the last one after its step";
+}
+
+TEST_F(TrainingLoopTest, AStepIsReportedBeforeWhatComesAfterIt) {
+  boundary_ = [&](int64_t steps_done, std::optional<double>) -> absl::StatusOr<bool> {
+    EXPECT_EQ(Metrics().size(), static_cast<size_t>(steps_done - 1));
+    EXPECT_TRUE(loop_->Report().ok());
+    EXPECT_EQ(Metrics().size(), static_cast<size_t>(steps_done));
+    EXPECT_TRUE(loop_->Report().ok());
+    return false;
+  };
+  ASSERT_TRUE(Train({.steps = 3}, 1, false, false, {}).ok());
+  EXPECT_EQ(Metrics().size(), 3u);
+  boundary_ = [](int64_t steps_done, std::optional<double>) -> absl::StatusOr<bool> {
+    if (steps_done < 2) return false;
+    return absl::UnavailableError("rank 3 was lost");
+  };
+  EXPECT_FALSE(Train({.steps = 3}, 1, false, false, {}).ok());
+  EXPECT_EQ(Metrics().size(), 2u) << "a run that fails, too, says what was done";
+}
+
+TEST_F(TrainingLoopTest, MetricsThatCannotBeWrittenEndTheRun) {
+  EXPECT_EQ(TrainInto("/dev/full", {.steps = 5}).code(), absl::StatusCode::kResourceExhausted);
+  // Not before the next step had begun, and not after it.
+  EXPECT_EQ(seen_.size(), 3u);
+}
+
+// Between two steps others may run programs that have the same inputs.
+TEST_F(TrainingLoopTest, ABatchThatWasOverwrittenIsReadAgain) {
+  boundary_ = [&](int64_t, std::optional<double>) -> absl::StatusOr<bool> {
+    const int program = *executor_->FindProgram("eval_step");
+    std::memset(executor_->Input(program, "tokens").data, 0, 4);
+    EXPECT_TRUE(executor_->Run(program).ok());
+    return false;
+  };
+  ASSERT_TRUE(Train({.steps = 3}, 1, false, false, {}).ok());
+  std::vector<int32_t> first;
+  for (const Seen& seen : seen_)
+    if (seen.program == "train_step") first.push_back(seen.tokens[0]);
+  EXPECT_EQ(first, (std::vector<int32_t>{0, 8, 16}));
 }
 
 TEST_F(TrainingLoopTest, TheRateIsThatOfTheAppliedSteps) {

@@ -114,6 +114,11 @@ void WriteInverseRanks(float* inverse_ranks, int world_size) {
   if (inverse_ranks != nullptr) *inverse_ranks = 1.0f / static_cast<float>(world_size);
 }
 
+void WriteUpdate(const TrainingPorts& ports, double lr, int64_t applied) {
+  if (ports.lr != nullptr) *ports.lr = static_cast<float>(lr);
+  if (ports.step != nullptr) *ports.step = applied;
+}
+
 void WriteRng(int64_t* rng, uint64_t seed, int64_t micro_step, int rank) {
   if (rng == nullptr) return;
   rng[0] = static_cast<int64_t>(seed);

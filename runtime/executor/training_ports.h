@@ -51,6 +51,9 @@ absl::StatusOr<int64_t*> FindRngPort(const proto::Plan& plan, const Executor& ex
 // Writes 1 / world_size, unless `inverse_ranks` is null.
 void WriteInverseRanks(float* inverse_ranks, int world_size);
 
+// Writes what the update of a step takes, as far as there are ports for it.
+void WriteUpdate(const TrainingPorts& ports, double lr, int64_t applied);
+
 // Writes {seed, micro_step, rank}, unless `rng` is null.
 void WriteRng(int64_t* rng, uint64_t seed, int64_t micro_step, int rank);
 

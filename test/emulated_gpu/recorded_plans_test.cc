@@ -28,6 +28,7 @@ struct Logged {
 class LogEvent final : public Event {
  public:
   void Reset() override {}
+  void Await() override {}
 };
 
 class LogStream final : public Stream {
@@ -185,7 +186,15 @@ class RecordedPlan : public testing::TestWithParam<Case> {
     std::vector<Logged> log = std::move(device_.log);
     device_.log.clear();
     EXPECT_EQ(executor_->Run(program), absl::OkStatus());
-    EXPECT_TRUE(device_.log.empty()) << "a replay enqueues nothing";
+    // A replay enqueues the inputs alone, and that they were taken; so did the run that recorded.
+    const std::vector<Logged> inputs = std::move(device_.log);
+    device_.log.clear();
+    EXPECT_EQ(inputs.size(), plan_.programs(program).inputs_size() > 0 ? 2u : 0u);
+    if (inputs.size() == 2) {
+      EXPECT_EQ(inputs[0].stream + " " + inputs[0].command.info->title, "compute inputs");
+      EXPECT_EQ(inputs[1].command.kind, Command::Kind::kRecord);
+    }
+    log.erase(log.end() - static_cast<std::ptrdiff_t>(inputs.size()), log.end());
     return log;
   }
 
@@ -202,16 +211,11 @@ TEST_P(RecordedPlan, BeginsAndEndsOnCompute) {
     const std::vector<Logged> log = Recorded(p);
     Follower follower;
     ASSERT_EQ(follower.Follow(log), "");
-    const bool has_inputs = plan_.programs(p).inputs_size() > 0,
-               has_outputs = plan_.programs(p).outputs_size() > 0;
-    const std::string first = has_inputs ? follower.begins().front().entry->command.info->title : "inputs";
-    EXPECT_EQ(first, "inputs");
+    const bool has_outputs = plan_.programs(p).outputs_size() > 0;
     for (const Follower::Begin& begin : follower.begins()) {
-      // Everything comes after the inputs, the first command of compute, wherever it runs.
-      if (has_inputs && begin.entry != follower.begins().front().entry) {
-        const auto seen = begin.before.find("compute");
-        ASSERT_TRUE(seen != begin.before.end() && seen->second >= 1) << begin.entry->command.info->title;
-      }
+      // Everything comes after the begin of compute, and so after the inputs, wherever it runs.
+      const auto seen = begin.before.find("compute");
+      ASSERT_TRUE(seen != begin.before.end() && seen->second >= 1) << begin.entry->command.info->title;
     }
     // At its end compute has seen the end of all others: a capture may end there.
     const Clock& end = follower.of("compute");

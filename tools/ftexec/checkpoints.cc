@@ -187,7 +187,7 @@ bool Checkpoints::IsDue(int64_t steps_done, Order order) {
   return flags_.save_every.steps > 0 && steps_done % flags_.save_every.steps == 0;
 }
 
-absl::StatusOr<bool> Checkpoints::AtBoundary(const TrainingLoop& loop, std::optional<double> eval_loss) {
+absl::StatusOr<bool> Checkpoints::AtBoundary(TrainingLoop& loop, std::optional<double> eval_loss) {
   if (saver_ == nullptr) return false;
   const int64_t steps_done = loop.position().steps;
   eval_loss_ = eval_loss;
@@ -203,7 +203,8 @@ absl::StatusOr<bool> Checkpoints::AtBoundary(const TrainingLoop& loop, std::opti
   return order == Order::kSaveAndEnd;
 }
 
-absl::Status Checkpoints::Save(const TrainingLoop& loop) {
+absl::Status Checkpoints::Save(TrainingLoop& loop) {
+  FT_RETURN_IF_ERROR(loop.Report());  // whoever goes on from here appends to it
   proto::Manifest manifest = description_;
   SetProgress(loop.position(), loop.stability(), manifest);
   if (eval_loss_.has_value()) manifest.set_eval_loss(*eval_loss_);
@@ -239,7 +240,7 @@ absl::Status Checkpoints::Report(bool last) {
   return absl::OkStatus();
 }
 
-absl::Status Checkpoints::Finish(const TrainingLoop& loop) {
+absl::Status Checkpoints::Finish(TrainingLoop& loop) {
   if (saver_ == nullptr) return absl::OkStatus();
   if (saved_step_ != loop.position().steps) FT_RETURN_IF_ERROR(Save(loop));
   Enter(activity_, Activity::kAwaitingSave, saved_step_);

@@ -65,10 +65,10 @@ class Checkpoints {
 
   // After each step, on all ranks: saves when it is time to, or somebody wishes for it. True: the run ends
   // here.
-  absl::StatusOr<bool> AtBoundary(const TrainingLoop& loop, std::optional<double> eval_loss);
+  absl::StatusOr<bool> AtBoundary(TrainingLoop& loop, std::optional<double> eval_loss);
 
   // At the end of the run: the last checkpoint is there when it returns. Errors: it could not be written.
-  absl::Status Finish(const TrainingLoop& loop);
+  absl::Status Finish(TrainingLoop& loop);
 
   // What the newest save cost that ended since the last call.
   std::optional<SaveCost> TakeCost() { return std::exchange(cost_, std::nullopt); }
@@ -82,7 +82,7 @@ class Checkpoints {
   absl::Status EndTogether(const absl::Status& own);
   absl::Status LeaveBehind(SaveSettings& settings);
   void AddConfig(SaveSettings& settings) const;
-  absl::Status Save(const TrainingLoop& loop);
+  absl::Status Save(TrainingLoop& loop);
   absl::Status Report(bool last);
   bool IsDue(int64_t steps_done, Order order);
 

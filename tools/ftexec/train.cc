@@ -296,6 +296,7 @@ class TrainingRun : public RankRun {
   }
 
   absl::Status ShowSamples(int64_t steps_done) {
+    FT_RETURN_IF_ERROR(loop_->Report());
     report_.activity().Enter(Activity::kEvaluating, steps_done - 1);
     const absl::Status shown =
         samples_->Make(flags_.sample_tokens, steps_done - 1, metrics_.get(),
@@ -326,17 +327,25 @@ class TrainingRun : public RankRun {
   // The number of the first step that this run takes.
   int64_t FirstStep() const { return resumed_ ? checkpoints_->position().steps : 0; }
 
+  // What is said comes after the steps that were done.
   void Say(const std::string& line) override {
+    ReportStep();
     if (progress_ != nullptr) progress_->Finish();
     RankRun::Say(line);
   }
 
   // About a step that all ranks skipped, curves that end or a slow rank: rank 0 says it for all of them.
   void Warn(const std::string& line) {
+    ReportStep();
     if (rank_log_ != nullptr) RankLog::Append(flags_.log_dir, job_.rank(), "ftexec: " + line + "\n");
     if (job_.rank() != 0) return;
     if (progress_ != nullptr) progress_->Finish();
     PrintError("ftexec: " + line);
+  }
+
+  // The loop keeps an error, and ends with it.
+  void ReportStep() {
+    if (loop_ != nullptr) loop_->Report().IgnoreError();
   }
 
   std::unique_ptr<Checkpoints> checkpoints_;  // null: none are written or read

@@ -82,6 +82,8 @@ class Driver {
   virtual absl::Status Record(EventHandle event, StreamHandle stream) = 0;
   virtual absl::Status Wait(EventHandle event, StreamHandle stream) = 0;
   virtual absl::Status Query(EventHandle event, bool& done) = 0;
+  // Blocks without spinning until it has happened.
+  virtual absl::Status Await(EventHandle event) = 0;
   // Milliseconds between two events with timing that have both happened.
   virtual absl::StatusOr<float> Elapsed(EventHandle begin, EventHandle end) = 0;
 

@@ -29,6 +29,7 @@ class NullMemory final : public Memory {
 class NullEvent final : public Event {
  public:
   void Reset() override { item = -1; }
+  void Await() override {}
   // The last that stood on the stream when it was recorded, and among which; -1: none.
   int item = -1;
   int64_t play = 0;

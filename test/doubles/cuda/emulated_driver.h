@@ -104,6 +104,7 @@ class EmulatedDriver final : public Driver {
   absl::Status Record(EventHandle event, StreamHandle stream) override;
   absl::Status Wait(EventHandle event, StreamHandle stream) override;
   absl::Status Query(EventHandle event, bool& done) override;
+  absl::Status Await(EventHandle event) override;
   absl::StatusOr<float> Elapsed(EventHandle begin, EventHandle end) override;
   absl::Status Stamp(EventHandle event, StreamHandle stream) override;
   absl::Status Store(std::initializer_list<WordWrite> words, StreamHandle stream) override;

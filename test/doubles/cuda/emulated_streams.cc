@@ -202,6 +202,18 @@ absl::Status EmulatedDriver::Query(EventHandle handle, bool& done) {
   return absl::OkStatus();
 }
 
+absl::Status EmulatedDriver::Await(EventHandle handle) {
+  Lock lock(mutex_);
+  FT_ASSIGN_OR_RETURN(const EventHandle event, FindEvent(handle, "Await"));
+  FT_RETURN_IF_ERROR(CheckNotCapturing("Await"));
+  const std::shared_ptr<Mark> mark = event->mark;
+  if (mark != nullptr && mark->captured)
+    return StreamFailed("Await", "the event was last recorded in a capture");
+  Note("Await", nullptr, event);
+  if (mark == nullptr || mark->done) return absl::OkStatus();
+  return RunUpTo(mark, lock) == kSuccess ? absl::OkStatus() : StreamFailed("Await", LastMessage());
+}
+
 absl::StatusOr<float> EmulatedDriver::Elapsed(EventHandle begin, EventHandle end) {
   Lock lock(mutex_);
   for (EventHandle handle : {begin, end}) {

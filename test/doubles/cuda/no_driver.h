@@ -30,6 +30,7 @@ class NoDriver : public Driver {
   absl::Status Record(EventHandle, StreamHandle) override { return No(); }
   absl::Status Wait(EventHandle, StreamHandle) override { return No(); }
   absl::Status Query(EventHandle, bool&) override { return No(); }
+  absl::Status Await(EventHandle) override { return No(); }
   absl::StatusOr<float> Elapsed(EventHandle, EventHandle) override { return No(); }
   absl::Status Stamp(EventHandle, StreamHandle) override { return No(); }
   absl::Status Store(std::initializer_list<WordWrite>, StreamHandle) override { return No(); }

@@ -17,6 +17,7 @@ class CpuEvent final : public Event {
   void Reset() override { done_.Reset(); }
   void Record() { done_.Increment(); }
   void Wait(int64_t spin_ns) { done_.WaitFor(1, spin_ns); }
+  void Await() override { Wait(0); }
 
  private:
   WaitableCounter done_;

@@ -51,6 +51,11 @@ CudaEvent::~CudaEvent() {
   if (handle_ != nullptr && state_.MakeCurrent()) state_.driver.DestroyEvent(handle_).IgnoreError();
 }
 
+void CudaEvent::Await() {
+  if (recorded_on_ == nullptr || state_.failure.failed() || !state_.MakeCurrent()) return;
+  state_.Check(state_.driver.Await(handle_));
+}
+
 absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(DeviceState& state, std::string name) {
   if (!state.MakeCurrent()) return state.failure.status();
   FT_ASSIGN_OR_RETURN(std::unique_ptr<StreamMarks> marks, MarksOf(state));

@@ -22,6 +22,7 @@ class CudaEvent final : public Event {
   CudaEvent(DeviceState& state, EventHandle handle) : state_(state), handle_(handle) {}
   ~CudaEvent() override;
   void Reset() override { recorded_on_ = nullptr; }
+  void Await() override;
 
  private:
   friend class CudaStream;

@@ -264,6 +264,11 @@ absl::Status CudartDriver::Query(EventHandle event, bool& done) {
   return absl::OkStatus();
 }
 
+absl::Status CudartDriver::Await(EventHandle event) {
+  FT_CUDA_CALL(cudaEventSynchronize(event), "cudaEventSynchronize()");
+  return absl::OkStatus();
+}
+
 absl::StatusOr<float> CudartDriver::Elapsed(EventHandle begin, EventHandle end) {
   float ms = 0;
   FT_CUDA_CALL(cudaEventElapsedTime(&ms, begin, end), "cudaEventElapsedTime()");
