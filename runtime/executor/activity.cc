@@ -20,6 +20,8 @@ std::string_view Name(Activity activity) {
       return "reading data";
     case Activity::kComputing:
       return "computing";
+    case Activity::kReadingAhead:
+      return "reading the next batch";
     case Activity::kReporting:
       return "reporting";
     case Activity::kReplaying:

@@ -9,15 +9,16 @@
 namespace ft {
 
 enum class Activity : int {
-  kNone,       // nothing yet, or nothing any more
-  kPreparing,  // reads and checks what it was given
-  kMeeting,    // waits for the other ranks, makes connections
-  kOpening,    // memory, kernels, outputs
-  kLoading,    // parameters: drawn, or read from weights or a checkpoint
-  kReading,    // the batch of a micro-step
-  kComputing,  // the program of a micro-step
-  kReporting,  // metrics and logs of a step
-  kReplaying,  // a micro-step of a step that was not finite
+  kNone,          // nothing yet, or nothing any more
+  kPreparing,     // reads and checks what it was given
+  kMeeting,       // waits for the other ranks, makes connections
+  kOpening,       // memory, kernels, outputs
+  kLoading,       // parameters: drawn, or read from weights or a checkpoint
+  kReading,       // the batch of a micro-step
+  kComputing,     // the program of a micro-step
+  kReadingAhead,  // the batch of the next one, while that runs
+  kReporting,     // metrics and logs of a step
+  kReplaying,     // a micro-step of a step that was not finite
   kEvaluating,
   kAgreeing,  // whether the ranks save after this step
   kSaving,    // a checkpoint: copies the state, or writes it

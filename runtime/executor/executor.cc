@@ -126,7 +126,7 @@ absl::Status Executor::Start(int program) {
   BeginRun(program);
   FT_ASSIGN_OR_RETURN(Recording* const recording, RecordingOf(program));
   const ProgramSchedule& schedule = programs_[program].schedule;
-  EnqueueInputs(schedule);
+  TakeInputs(schedule);
   if (recording != nullptr) {
     recording->Start();
   } else {
@@ -153,7 +153,7 @@ absl::Status Executor::RunWatched(int program, InstructionWatcher& watcher) {
 }
 
 absl::Status Executor::RunEach(const ProgramSchedule& schedule, InstructionWatcher& watcher) {
-  EnqueueInputs(schedule);
+  TakeInputs(schedule);
   schedule.AwaitInputs();
   schedule.ResetEvents();
   for (const ProgramSchedule::Batch& batch : schedule.batches()) {
@@ -175,7 +175,8 @@ absl::Status Executor::RunEach(const ProgramSchedule& schedule, InstructionWatch
   return absl::OkStatus();
 }
 
-void Executor::EnqueueInputs(const ProgramSchedule& schedule) {
+void Executor::TakeInputs(const ProgramSchedule& schedule) {
+  schedule.CopyInputs();
   if (schedule.inputs().empty()) return;
   schedule.ResetInputs();
   streams_[proto::COMPUTE]->Enqueue(schedule.inputs());

@@ -47,11 +47,11 @@ class InstructionWatcher {
 
 class Executor {
  public:
-  // Allocates exactly bound.arena_bytes() (and bound.host_arena_bytes(), if any), once, and creates every
-  // kernel. `plan` must have passed VerifyPlan; plan, bound, device and what the table points at must outlive
-  // the executor. Errors: ResourceExhausted without enough memory; FailedPrecondition for a kernel that the
-  // device lacks, or that refuses its operands: names program, instruction, kernel, type and layer;
-  // Internal when the table does not fit the plan and mesh.
+  // Allocates exactly bound.arena_bytes() (and bound.host_arena_bytes(), if any), once, beside them what
+  // HostPorts takes, and creates every kernel. `plan` must have passed VerifyPlan; plan, bound, device and
+  // what the table points at must outlive the executor. Errors: ResourceExhausted without enough memory;
+  // FailedPrecondition for a kernel that the device lacks, or that refuses its operands: names program,
+  // instruction, kernel, type and layer; Internal when the table does not fit the plan and mesh.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(const proto::Plan& plan, const BoundPlan& bound,
                                                           Device& device,
                                                           const CommunicatorTable& communicators, int rank,
@@ -76,7 +76,8 @@ class Executor {
   absl::Status RunWatched(int program, InstructionWatcher& watcher);
 
   // Where the host writes an input of a program before it is run, or reads an output after; an absent tensor
-  // when it has no such port. Ports of programs that are one buffer have one such place.
+  // when it has no such port. Ports of programs that are one buffer have one such place, but for an output
+  // that is an input of the model.
   Tensor Input(int program, std::string_view name) const;
   Tensor Output(int program, std::string_view name) const;
 
@@ -120,7 +121,7 @@ class Executor {
            std::unique_ptr<Memory> arena, std::unique_ptr<Memory> host_arena);
   absl::Status Load();
   absl::Status MakeStreams();
-  void EnqueueInputs(const ProgramSchedule& schedule);
+  void TakeInputs(const ProgramSchedule& schedule);
   void Enqueue(const ProgramSchedule& schedule);
   absl::Status RunEach(const ProgramSchedule& schedule, InstructionWatcher& watcher);
   void BeginRun(int program);

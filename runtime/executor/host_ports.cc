@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/status_macros.h"
+#include "absl/strings/str_cat.h"
 
 namespace ft {
 namespace {
@@ -14,10 +14,11 @@ constexpr uint64_t kAlignment = 64;
 absl::StatusOr<HostPorts> HostPorts::Create(const proto::Plan& plan, const OperandResolver& resolver,
                                             Device& device) {
   HostPorts ports;
-  for (const proto::Input& input : plan.inputs()) ports.batch_.insert(input.name());
+  ports.all_have_places_ = !device.host_accessible();
+  for (const proto::Input& input : plan.inputs()) ports.model_inputs_.insert(input.name());
   std::map<Key, uint64_t> sizes;  // ports of several programs share their places
   const auto add = [&](const Key& key, const Tensor& tensor) {
-    if (device.host_accessible() && !key.second) return;
+    if (!ports.all_have_places_ && !key.second) return;
     uint64_t& bytes = sizes[key];
     bytes = std::max(bytes, tensor.bytes());
   };
@@ -38,18 +39,22 @@ absl::StatusOr<HostPorts> HostPorts::Create(const proto::Plan& plan, const Opera
     total += (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
   if (total == 0) return ports;
-  FT_ASSIGN_OR_RETURN(ports.memory_, device.AllocateHost(total));
+  absl::StatusOr<std::unique_ptr<Memory>> memory = device.AllocateHost(total);
+  if (!memory.ok())
+    return absl::Status(memory.status().code(),
+                        absl::StrCat("the next batch beside the arena: ", memory.status().message()));
+  ports.memory_ = *std::move(memory);
   for (const auto& [key, offset] : offsets)
     ports.places_[key] = static_cast<char*>(ports.memory_->data()) + offset;
   return ports;
 }
 
 HostPorts::Key HostPorts::KeyOfInput(std::string_view name, const Tensor& tensor) const {
-  return {tensor.data, batch_.contains(name)};
+  return {tensor.data, model_inputs_.contains(name)};
 }
 
 Tensor HostPorts::OnHost(const Key& key, Tensor tensor) const {
-  if (const auto place = places_.find(key); place != places_.end()) tensor.data = place->second;
+  if (tensor.present() && (all_have_places_ || key.second)) tensor.data = places_.at(key);
   return tensor;
 }
 

@@ -18,13 +18,14 @@
 
 namespace ft {
 
-// One place of pinned host memory for each place of the arena that is a port of any program. A program copies
-// its inputs from there before anything else, and its outputs to there last. Inputs of the model have places
-// that are theirs alone, so that the next batch can be written while a program runs that has taken its own.
-// On a device whose arena the host can reach there are no others.
+// One place of pinned host memory for each place of the arena that is a port of any program. Inputs are
+// copied from there before a program does anything, and outputs to there last. Inputs of the model have
+// places that are theirs alone, so that the next batch can be written while a program runs that has taken its
+// own. On a device whose arena the host can reach there are no others: other ports are in the arena.
 class HostPorts {
  public:
-  // Errors: ResourceExhausted without host memory.
+  // BatchBytes() of host memory, on a device whose arena the host cannot reach a few more. Errors:
+  // ResourceExhausted without it.
   static absl::StatusOr<HostPorts> Create(const proto::Plan& plan, const OperandResolver& resolver,
                                           Device& device);
 
@@ -42,8 +43,9 @@ class HostPorts {
   Key KeyOfInput(std::string_view name, const Tensor& tensor) const;
   Tensor OnHost(const Key& key, Tensor tensor) const;
 
-  std::set<std::string, std::less<>> batch_;  // the model's inputs, by name
-  std::unique_ptr<Memory> memory_;            // null: no port has a place in it
+  std::set<std::string, std::less<>> model_inputs_;  // by name
+  std::unique_ptr<Memory> memory_;                   // null: no port has a place in it
+  bool all_have_places_ = false;
   std::map<Key, char*> places_;
 };
 

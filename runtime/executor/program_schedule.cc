@@ -71,10 +71,15 @@ class ScheduleBuilder {
 
   // How many commands: they belong to no batch.
   size_t AddInputs() {
-    AddPortCopy("inputs", context_.ports.ToDevice(context_.plan.programs(program_), context_.resolver));
+    auto regions = context_.ports.ToDevice(context_.plan.programs(program_), context_.resolver);
+    if (context_.device.host_accessible()) {
+      schedule_.copied_by_host_ = std::move(regions);
+      return 0;
+    }
+    AddPortCopy("inputs", std::move(regions));
     if (schedule_.commands_.empty()) return 0;
-    schedule_.taken_ = context_.device.CreateEvent();
-    schedule_.commands_.push_back(Command::Record(schedule_.taken_.get()));
+    schedule_.inputs_copied_ = context_.device.CreateEvent();
+    schedule_.commands_.push_back(Command::Record(schedule_.inputs_copied_.get()));
     return schedule_.commands_.size();
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -36,8 +37,8 @@ struct ScheduleContext {
 // so the record of an event is enqueued before anything that waits for it. Only instructions that another
 // stream waits for get an event.
 //
-// Inputs that the host does not write into the arena itself are copied there on `compute`, before anything
-// else and outside of what a device records: then the host may write the next ones.
+// Inputs are copied into the arena before anything else, and outside of what a device records: then the host
+// may write the next ones. Where the host can reach the arena it does so itself, else stream `compute` does.
 //
 // On a device that records, or whose arena the host cannot reach, a program begins and ends on stream
 // `compute`: all other streams begin by waiting for it, it ends by waiting for all of them, and copies
@@ -52,20 +53,23 @@ class ProgramSchedule {
   // Errors: those of kernels and collectives, with the instruction's place.
   static absl::StatusOr<ProgramSchedule> Create(const ScheduleContext& context, int program);
 
-  // To be enqueued on `compute` before all batches; may be empty.
+  // To be called, and then enqueued on `compute`, before all batches; there may be none of either.
+  void CopyInputs() const {
+    for (const CopyRegion& region : copied_by_host_) std::memcpy(region.dst, region.src, region.bytes);
+  }
   absl::Span<const Command> inputs() const { return inputs_; }
   const std::vector<Batch>& batches() const { return batches_; }
   size_t num_commands() const { return commands_.size(); }
 
   bool Uses(int stream) const { return uses_[static_cast<size_t>(stream)]; }
 
-  // Before the inputs are enqueued.
+  // Before inputs() are enqueued.
   void ResetInputs() const {
-    if (taken_ != nullptr) taken_->Reset();
+    if (inputs_copied_ != nullptr) inputs_copied_->Reset();
   }
-  // Waits until inputs() have been copied.
+  // Waits until they have been copied.
   void AwaitInputs() const {
-    if (taken_ != nullptr) taken_->Await();
+    if (inputs_copied_ != nullptr) inputs_copied_->Await();
   }
 
   // Before the batches are enqueued.
@@ -80,7 +84,8 @@ class ProgramSchedule {
   std::vector<std::unique_ptr<HostTask>> tasks_;
   std::vector<std::unique_ptr<std::vector<CopyRegion>>> copies_;
   std::vector<std::unique_ptr<Event>> events_;
-  std::unique_ptr<Event> taken_;  // null: no input is copied
+  std::vector<CopyRegion> copied_by_host_;  // inputs
+  std::unique_ptr<Event> inputs_copied_;    // null: `compute` copies none
   std::vector<std::unique_ptr<CommandInfo>> infos_;
   std::vector<Command> commands_;
   absl::Span<const Command> inputs_;  // the first of them

@@ -74,6 +74,7 @@ TrainingStability TrainingLoop::stability() const {
 absl::Status TrainingLoop::Run(const BatchSampler& sampler, const TrainingOutputs& outputs,
                                Evaluator* evaluator) {
   outputs_ = &outputs;
+  reported_ = absl::OkStatus();
   absl::Status status = RunSteps(sampler, outputs, evaluator);
   status.Update(Report());  // what was done stays done, however it ended
   outputs_ = nullptr;
@@ -107,6 +108,7 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   metrics.lr = options_.lr.At(position_.applied);
   if (!ports_.scaler.empty()) metrics.loss_scale = ports_.scaler[0];
   std::copy(ports_.scaler.begin(), ports_.scaler.end(), scaler_before_.begin());
+  WriteUpdate(ports_, metrics.lr, position_.applied);
   for (int64_t i = 0; i < MicroSteps(); ++i) FT_RETURN_IF_ERROR(RunMicroStep(sampler, i, outputs));
   Enter(outputs.activity, Activity::kReporting, step);
   position_.sequences += static_cast<int64_t>(sequences_per_step_);
@@ -137,16 +139,16 @@ absl::Status TrainingLoop::RunMicroStep(const BatchSampler& sampler, int64_t mic
   const int program = ProgramOf(micro_step);
   const BatchPorts& ports = PortsOf(micro_step);
   if (outputs.observer != nullptr) outputs.observer->BeginProgram(program);
-  if (ahead_ != executor_->runs()) {
+  if (runs_when_read_ != executor_->runs()) {
     Enter(outputs.activity, Activity::kReading, position_.steps, micro_step);
     sampler.Fill(taken_, ports.inputs);
   }
   ++taken_;
   WriteRng(ports.rng, options_.seed, position_.micro_steps++, options_.rank);
   WriteInverseRanks(ports.inverse_ranks, options_.world_size);
-  if (IsLast(micro_step)) WriteUpdate(ports_, options_.lr.At(position_.applied), position_.applied);
   Enter(outputs.activity, Activity::kComputing, position_.steps, micro_step);
   FT_RETURN_IF_ERROR(executor_->Start(program));
+  if (unreported_.has_value()) Enter(outputs.activity, Activity::kReporting, unreported_->step);
   const absl::Status reported = Report();
   if (reported.ok()) ReadAhead(sampler, micro_step, outputs);
   Enter(outputs.activity, Activity::kComputing, position_.steps, micro_step);
@@ -157,12 +159,10 @@ absl::Status TrainingLoop::RunMicroStep(const BatchSampler& sampler, int64_t mic
 // The batch that comes after this micro-step, if one does.
 void TrainingLoop::ReadAhead(const BatchSampler& sampler, int64_t micro_step,
                              const TrainingOutputs& outputs) {
-  const bool is_last = IsLast(micro_step);
-  const int64_t step = position_.steps + (is_last ? 1 : 0), next = is_last ? 0 : micro_step + 1;
-  if (step == options_.steps) return;
-  Enter(outputs.activity, Activity::kReading, step, next);
-  sampler.Fill(taken_, PortsOf(next).inputs);
-  ahead_ = executor_->runs();
+  if (IsLast(micro_step) && position_.steps + 1 == options_.steps) return;
+  Enter(outputs.activity, Activity::kReadingAhead, position_.steps, micro_step);
+  sampler.Fill(taken_, PortsOf(IsLast(micro_step) ? 0 : micro_step + 1).inputs);
+  runs_when_read_ = executor_->runs();
 }
 
 std::optional<double> TrainingLoop::Utilization() {
@@ -209,7 +209,6 @@ absl::Status TrainingLoop::Settle(StepMetrics& metrics, const BatchSampler& samp
 absl::Status TrainingLoop::Report() {
   if (!unreported_.has_value()) return reported_;
   const StepMetrics metrics = *std::exchange(unreported_, std::nullopt);
-  Enter(outputs_->activity, Activity::kReporting, metrics.step);
   reported_.Update(Write(metrics, *outputs_));
   return reported_;
 }

@@ -58,7 +58,8 @@ struct TrainingOptions {
   std::function<double()> utilization = {};
 };
 
-// Where the numbers of each step go; null ones are left out. They are written while the next step runs.
+// Where the numbers of each step go; null ones are left out. Metrics, progress, log, events and compute_time
+// get them while the next step runs, or when Report is called.
 struct TrainingOutputs {
   MetricsFile* metrics = nullptr;
   Progress* progress = nullptr;
@@ -115,8 +116,8 @@ class TrainingLoop {
   absl::Status Run(const BatchSampler& sampler, const TrainingOutputs& outputs,
                    Evaluator* evaluator = nullptr);
 
-  // While Run is called: writes the numbers of the last step, unless they have been. Before whatever is to
-  // come after them: a line, a checkpoint that stays. Errors: the first there has been.
+  // Writes the numbers of the last step, unless they have been; when Run has returned, they have. Before
+  // whatever is to come after them: a line, a checkpoint that stays. Errors: the first that Run has had here.
   absl::Status Report();
 
   const TrainingPrograms& programs() const { return programs_; }
@@ -164,7 +165,7 @@ class TrainingLoop {
   TrainingPosition position_;
   int64_t taken_ = 0;  // micro-steps since the run began or was resumed
   // The executor's runs when the next batch had been read; another run may have been given another batch.
-  std::optional<uint64_t> ahead_ = {};
+  std::optional<uint64_t> runs_when_read_ = {};
   const TrainingOutputs* outputs_ = nullptr;    // of Run
   std::optional<StepMetrics> unreported_ = {};  // of the last step
   absl::Status reported_;                       // how that went

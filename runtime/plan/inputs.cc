@@ -115,6 +115,16 @@ uint64_t ExampleBytes(const proto::Input& input) {
   return bytes;
 }
 
+uint64_t BatchBytes(const proto::Plan& plan) {
+  uint64_t all = 0;
+  for (const proto::Input& input : plan.inputs()) {
+    uint64_t bytes = SizeOf(static_cast<DType>(input.dtype()));
+    for (const uint64_t extent : input.shape()) bytes *= extent;
+    all += bytes;
+  }
+  return all;
+}
+
 std::string ExampleText(const proto::Input& input) {
   return fmt::format("{} [{}]", InputTypeName(static_cast<DType>(input.dtype())),
                      fmt::join(ExampleShape(input), ", "));

@@ -44,6 +44,8 @@ bool IsConstant(const proto::Input& input);
 // Elements of an example; of all of a constant.
 std::vector<int64_t> ExampleShape(const proto::Input& input);
 uint64_t ExampleBytes(const proto::Input& input);  // allocates nothing
+// Of all inputs of a micro-step on a rank.
+uint64_t BatchBytes(const proto::Plan& plan);
 // "f32 [3, 32, 32]": of an example, or of all of a constant.
 std::string ExampleText(const proto::Input& input);
 

@@ -34,6 +34,12 @@ const ReportedInstruction* Innermost(const RankReport& report) {
   return compute != nullptr && compute->current.has_value() ? &*compute->current : nullptr;
 }
 
+// The main thread is at something else, while a program runs of which no stream is seen to do anything.
+bool IsBesideProgram(const RankReport& report) {
+  const std::string& at = report.activity.name;
+  return (at == "reading the next batch" || at == "reporting") && Innermost(report) == nullptr;
+}
+
 std::string CauseText(const RankReport& report) { return OneLine(report.cause, 1024); }
 
 // Of a rank with a report: "stood, computing step 41, in ... for 3.2 s".
@@ -225,7 +231,7 @@ std::string Standing(const RankReport& report) {
   if (at.steps_done >= 0)
     text += fmt::format(" after {} step{}", at.steps_done, at.steps_done == 1 ? "" : "s");
   if (at.micro_step > 0) text += fmt::format(", micro-step {}", at.micro_step);
-  if (!report.program.empty()) {
+  if (!report.program.empty() && !IsBesideProgram(report)) {
     if (const ReportedInstruction* in = Innermost(report); in != nullptr) {
       text += fmt::format(", in {}", InstructionText(*in));
     } else {
@@ -240,7 +246,7 @@ std::string Standing(const RankReport& report) {
 }
 
 double StandingSeconds(const RankReport& report) {
-  if (!report.program.empty()) {
+  if (!report.program.empty() && !IsBesideProgram(report)) {
     const ReportedInstruction* in = Innermost(report);
     return in == nullptr ? report.program_seconds : in->began_ago;
   }

@@ -200,6 +200,22 @@ TEST(DiagnosisTest, StreamsThatAreNotFollowedAreComparedByTheirCounts) {
       "where rank 0 waited. Rank 1 was computing in step 1, in train_step for 0.00 s.");
 }
 
+// Its streams have done all that the program has for them, or do not say what they do.
+TEST(DiagnosisTest, ARankThatHangsBesideAProgramSaysAtWhat) {
+  RankReport report = Rank(0, {1, 2});
+  report.program_seconds = 9;
+  report.activity = {.name = "reading the next batch", .step = 1, .micro_step = 0, .seconds = 7};
+  EXPECT_EQ(Standing(report), "reading the next batch in step 1");
+  EXPECT_EQ(StandingSeconds(report), 7);
+  report.activity.name = "computing";
+  EXPECT_EQ(Standing(report), "computing in step 1, in train_step");
+  EXPECT_EQ(StandingSeconds(report), 9);
+  report.activity.name = "reading the next batch";
+  Compute(report, 12, 0.5);
+  EXPECT_EQ(Standing(report), "reading the next batch in step 1, in matmul (train_step, instruction 12)");
+  EXPECT_EQ(StandingSeconds(report), 0.5);
+}
+
 TEST(DiagnosisTest, AttemptsOfOtherRunsAreNotMixed) {
   const Mesh mesh{1, 2};
   RankReport old0 = Rank(0, mesh), old1 = Rank(1, mesh), new0 = Rank(0, mesh);

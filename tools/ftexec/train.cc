@@ -327,7 +327,7 @@ class TrainingRun : public RankRun {
   // The number of the first step that this run takes.
   int64_t FirstStep() const { return resumed_ ? checkpoints_->position().steps : 0; }
 
-  // What is said comes after the steps that were done.
+  // What is said comes after the line of the last step, but for what is found while that is written.
   void Say(const std::string& line) override {
     ReportStep();
     if (progress_ != nullptr) progress_->Finish();

@@ -152,7 +152,8 @@ void ReckonMemory(const Flags& flags, const Rendezvous& rendezvous, PreparedChec
   else if (!cpu && rendezvous.one_host())  // the host's own
     facts.shm_bytes = StagingBytes(CollectiveBackend::kShm, job.world_size());
   facts.memory_bytes = (cpu ? job.bound.arena_bytes() : 0) + job.bound.host_arena_bytes() +
-                       SnapshotBytes(flags, job) + std::max(staging, facts.shm_bytes);
+                       BatchBytes(job.plan()) + SnapshotBytes(flags, job) +
+                       std::max(staging, facts.shm_bytes);
 }
 
 }  // namespace ft

@@ -38,6 +38,36 @@ TEST_F(CudaDeviceTest, EventsOrderStreams) {
                                       "Wait s1 e3", "note s1", "Synchronize s1", "Synchronize s2"}));
 }
 
+class LateCudaDeviceTest : public CudaDeviceTest {
+ protected:
+  LateCudaDeviceTest() : CudaDeviceTest({.schedule = emulation::Schedule::kLate}) {}
+};
+
+TEST_F(LateCudaDeviceTest, TheHostAwaitsWhatComesBeforeAnEvent) {
+  const auto stream = NewStream("compute");
+  const auto event = device().CreateEvent();
+  event->Await();  // which was not recorded
+  const std::vector<Command> commands = {Launch(1), Command::Record(event.get()), Launch(2)};
+  stream->Enqueue(commands);
+  EXPECT_EQ(order_, (std::vector<int>{}));
+  event->Await();
+  EXPECT_EQ(order_, (std::vector<int>{1}));
+  stream->Synchronize();
+  EXPECT_EQ(order_, (std::vector<int>{1, 2}));
+}
+
+TEST_F(CudaDeviceTest, WhatFailsBeforeAnEventComesOutOfAwait) {
+  const auto stream = NewStream("compute");
+  const auto event = device().CreateEvent();
+  const std::vector<Command> commands = {Command::Record(event.get())};
+  stream->Enqueue(commands);
+  driver_->failures["Await"] = absl::InternalError("cudaEventSynchronize() failed: an illegal access");
+  event->Await();
+  EXPECT_EQ(device().status(), absl::InternalError("cudaEventSynchronize() failed: an illegal access"));
+  driver_->failures["Await"] = absl::InternalError("asked again");
+  event->Await();  // returns at once
+}
+
 TEST_F(CudaDeviceTest, AStreamDoesNotWaitForItself) {
   const auto stream = NewStream("compute");
   const auto event = device().CreateEvent();
