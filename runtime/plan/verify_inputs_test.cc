@@ -80,6 +80,7 @@ TEST(VerifyInputsTest, AcceptsAndDescribes) {
   EXPECT_EQ(BatchText(pictures), "2 examples");
   EXPECT_EQ(ExampleText(plan.inputs(2)), "f32 [3, 5]");
   EXPECT_EQ(ExampleBytes(plan.inputs(2)), 60);
+  EXPECT_EQ(BatchBytes(plan), 2 * (2 * 16 * 4) + 2 * 60);
   EXPECT_EQ(FillingOf("positions"), proto::Input::POSITIONS);
   EXPECT_EQ(FillingOf("input_ids"), proto::Input::TOKENS);
   EXPECT_EQ(FillingOf("pixels"), std::nullopt);
