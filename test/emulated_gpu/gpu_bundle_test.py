@@ -25,7 +25,7 @@ EMULATED = pathlib.Path(os.environ["FT_EMULATED"])
 EMULATED_TESTS = pathlib.Path(os.environ["FT_EMULATED_TESTS"])
 OPS = ("cast", "fill", "embedding_grad")  # of the conformance cases; all of them take minutes
 SHORT = "--parts=conformance,conformance-deterministic,memory,models"  # of seconds, not of minutes
-SECONDS = 1000  # some hundred suffice where nothing else runs
+SECONDS = 2000  # some hundred suffice where nothing else runs
 ROOT_PARTS = ("usr/bin", "usr/lib", "lib64", "proc", "dev", "tmp", "out")
 WORDS = (  # of its rows' names
     ("everything", "offload of all three", "larger than the device"),
