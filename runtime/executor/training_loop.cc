@@ -209,11 +209,12 @@ absl::Status TrainingLoop::Settle(StepMetrics& metrics, const BatchSampler& samp
 absl::Status TrainingLoop::Report() {
   if (!unreported_.has_value()) return reported_;
   const StepMetrics metrics = *std::exchange(unreported_, std::nullopt);
-  reported_.Update(Write(metrics, *outputs_));
+  reported_.Update(Write(metrics));
   return reported_;
 }
 
-absl::Status TrainingLoop::Write(StepMetrics metrics, const TrainingOutputs& outputs) const {
+absl::Status TrainingLoop::Write(StepMetrics metrics) const {
+  const TrainingOutputs& outputs = *outputs_;
   if (outputs.compute_time)
     metrics.compute = outputs.compute_time(metrics.step, metrics.step_ms - *metrics.exposed_ms);
   if (outputs.metrics != nullptr) FT_RETURN_IF_ERROR(outputs.metrics->Write(metrics));

@@ -141,7 +141,7 @@ class TrainingLoop {
   }
   void ReadAhead(const BatchSampler& sampler, int64_t micro_step, const TrainingOutputs& outputs);
   absl::Status Settle(StepMetrics& metrics, const BatchSampler& sampler, const TrainingOutputs& outputs);
-  absl::Status Write(StepMetrics metrics, const TrainingOutputs& outputs) const;
+  absl::Status Write(StepMetrics metrics) const;
   absl::StatusOr<std::string> FindNan(const BatchSampler& sampler, const TrainingOutputs& outputs);
   std::optional<double> Utilization();
   absl::StatusOr<double> Evaluate(int64_t step, const TrainingOutputs& outputs, Evaluator& evaluator);

@@ -34,6 +34,13 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 // Behind the batch.
 int FirstOfExample(const proto::Input& input) { return IsConstant(input) ? 0 : 1; }
 
+// Of an element for each index of the extents from `first` on.
+uint64_t BytesFrom(const proto::Input& input, int first) {
+  uint64_t bytes = SizeOf(static_cast<DType>(input.dtype()));
+  for (int i = first; i < input.shape_size(); ++i) bytes *= input.shape(i);
+  return bytes;
+}
+
 }  // namespace
 
 bool IsSignatureName(std::string_view name) {
@@ -109,19 +116,11 @@ std::vector<int64_t> ExampleShape(const proto::Input& input) {
   return shape;
 }
 
-uint64_t ExampleBytes(const proto::Input& input) {
-  uint64_t bytes = SizeOf(static_cast<DType>(input.dtype()));
-  for (int i = FirstOfExample(input); i < input.shape_size(); ++i) bytes *= input.shape(i);
-  return bytes;
-}
+uint64_t ExampleBytes(const proto::Input& input) { return BytesFrom(input, FirstOfExample(input)); }
 
 uint64_t BatchBytes(const proto::Plan& plan) {
   uint64_t all = 0;
-  for (const proto::Input& input : plan.inputs()) {
-    uint64_t bytes = SizeOf(static_cast<DType>(input.dtype()));
-    for (const uint64_t extent : input.shape()) bytes *= extent;
-    all += bytes;
-  }
+  for (const proto::Input& input : plan.inputs()) all += BytesFrom(input, 0);
   return all;
 }
 
