@@ -23,7 +23,8 @@ class Room(Checking):
     def test_memory_is_what_the_plan_takes(self):
         plan = self.plan("gpt2", "full_shard")
         explained = self.explain(plan, 2)
-        wanted = 2 * (explained["arena_bytes"] + explained["communicator_bytes"]["shm"])
+        self.assertEqual(explained["batch_bytes"], 2 * explained["batch"] * explained["seq_len"] * 4)  # tokens and targets
+        wanted = 2 * (explained["arena_bytes"] + explained["communicator_bytes"]["shm"] + explained["batch_bytes"])
         table = self.checked(plan, world=2)
         self.assertIn(f"ranks 0,1 will take {wanted / 2 ** 20:.1f} MiB", table["memory"][1])
         self.assertIn(f"ranks 0,1 will take {2 * explained['communicator_bytes']['shm'] / 2 ** 20:.1f} MiB", table["/dev/shm"][1])

@@ -1,7 +1,9 @@
 """What checkpoints cost the steps between them: no allocation."""
 
 import os
+import pathlib
 import re
+import tempfile
 import unittest
 
 from harness import BIN, EndToEnd, environment
@@ -11,11 +13,11 @@ COUNTER = os.environ["FT_COUNT_ALLOCATIONS"]
 
 class Allocations(EndToEnd):
     def allocations(self, plan, world, steps, every, *options):
-        """Of each rank in a run that saves twice: after `every` steps and at its end."""
-        folder = self.dir / f"run-{steps}"
+        """Of the ranks of a run that saves twice, after `every` steps and at its end, into a folder of its own."""
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.dir))
         done = self.check("ftrun", f"--nproc-per-node={world}", "--standalone", BIN / "ftexec", plan, f"--data={self.text}",
                           f"--steps={steps}", f"--checkpoint-dir={folder}", f"--save-every={every}", "--progress=off",
-                          f"--metrics={self.dir / 'metrics.jsonl'}", *options, env=environment(LD_PRELOAD=COUNTER))
+                          f"--metrics={folder / 'metrics.jsonl'}", *options, env=environment(LD_PRELOAD=COUNTER))
         self.assertEqual(len(list(folder.glob("step-*/manifest.json"))), 2)
         counts = [int(count) for count in re.findall(r"allocations: (\d+)", done.stderr)]
         self.assertGreaterEqual(len(counts), world, done.stderr)

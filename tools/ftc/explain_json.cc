@@ -205,6 +205,7 @@ Json ExplainDocument(const Explained& explained, int peak) {
       {"lora", LoraJson(plan)},
       {"arena_bytes", device.arena_bytes},
       {"host_arena_bytes", host.arena_bytes},
+      {"batch_bytes", ft::BatchBytes(plan)},
       {"snapshot_bytes", snapshot.has_value() ? Json(snapshot->bytes) : Json()},
       {"snapshot_bytes_local", snapshot.has_value() ? Json(snapshot->local) : Json()},
       {"max_live_bytes", device.max_live_bytes},

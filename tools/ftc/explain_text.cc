@@ -174,10 +174,11 @@ void CommunicatorText(Out out, const Explained& explained) {
   Row(out, "TCP (gloo)", explained.communicators.gloo);
 }
 
-void SnapshotText(Out out, const Explained& explained) {
+void HostText(Out out, const Explained& explained) {
+  fmt::format_to(out, "\nHost memory of a rank beside its arenas\n");
+  Row(out, "batch, to read the next", ft::BatchBytes(explained.plan));
   if (!explained.snapshot.has_value()) return;
-  fmt::format_to(
-      out, "\nHost memory of a rank for saving checkpoints beside training (ftexec --checkpoint-dir)\n");
+  fmt::format_to(out, "  to save checkpoints beside training (ftexec --checkpoint-dir)\n");
   Row(out, "snapshot, at most", explained.snapshot->bytes);
   Row(out, "of type local", explained.snapshot->local);
 }
@@ -214,7 +215,7 @@ std::string ExplainText(const Explained& explained, int peak) {
   LiveText(out, plan, report.memory.device, "at the peak", peak);
   LiveText(out, plan, report.memory.host, "at the peak of host memory", peak);
   CommunicatorText(out, explained);
-  SnapshotText(out, explained);
+  HostText(out, explained);
   TrafficText(out, plan, report);
   FlopsText(out, report.flops);
   StepText(out, explained);
