@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -98,6 +99,19 @@ CommunicatorGroup World(const Rendezvous& rendezvous) {
   return world;
 }
 
+// Whether ranks can map the memory of each other's GPUs: these are of one host, and not one for several
+// ranks.
+bool CanMap(const Rendezvous& rendezvous, const CommunicatorGroup& group) {
+  const PeerInfo& first = rendezvous.peers()[static_cast<size_t>(group.ranks[0])];
+  std::set<std::string> gpus;
+  for (const int rank : group.ranks) {
+    const PeerInfo& peer = rendezvous.peers()[static_cast<size_t>(rank)];
+    const bool alike = peer.host_id == first.host_id && peer.gpu_page_bytes == first.gpu_page_bytes;
+    if (!alike || peer.gpu_page_bytes == 0 || !gpus.insert(peer.gpu).second) return false;
+  }
+  return true;
+}
+
 // Communicators for the memory of GPUs.
 absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> CreateForGpus(
     const Rendezvous& rendezvous, absl::Span<const CommunicatorGroup> groups,
@@ -110,16 +124,18 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> CreateForGpus(
       made.push_back(nccl::CreateSingleRankCommunicator(*options.cuda));
     return made;
   }
-  std::vector<std::vector<int>> ranks;
-  for (const CommunicatorGroup& group : groups) ranks.push_back(group.ranks);
-  return nccl::CreateNcclCommunicators(ranks, {.cuda = *options.cuda,
-                                               .store = rendezvous.store(),
-                                               .rank = rendezvous.rank(),
-                                               .members = Members(rendezvous, World(rendezvous).ranks),
-                                               .timeout = options.timeout,
-                                               .connect_timeout = rendezvous.timeout(),
-                                               .interrupted = options.interrupted,
-                                               .deterministic = options.deterministic});
+  std::vector<nccl::NcclGroup> members;
+  for (const CommunicatorGroup& group : groups) {
+    members.push_back({.ranks = group.ranks, .can_map = CanMap(rendezvous, group), .gathers = group.gathers});
+  }
+  return nccl::CreateNcclCommunicators(members, {.cuda = *options.cuda,
+                                                 .store = rendezvous.store(),
+                                                 .rank = rendezvous.rank(),
+                                                 .members = Members(rendezvous, World(rendezvous).ranks),
+                                                 .timeout = options.timeout,
+                                                 .connect_timeout = rendezvous.timeout(),
+                                                 .interrupted = options.interrupted,
+                                                 .deterministic = options.deterministic});
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ absl::StatusOr<CollectiveBackend> ResolveBackend(const Rendezvous& rendezvous, C
 // Ranks of the run, ascending, that talk to each other.
 struct CommunicatorGroup {
   std::vector<int> ranks;
+  bool gathers = false;  // and does not sum
 };
 
 // Makes one communicator for each group. Every rank has to call it with as many groups, once per Rendezvous,

@@ -1,5 +1,6 @@
 #include "runtime/collective/plan_communicators.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/base/status_macros.h"
@@ -13,12 +14,31 @@ void CommunicatorTable::AttachStream(proto::Stream stream, void* native_stream) 
   }
 }
 
-void CommunicatorTable::RegisterBuffer(void* data, size_t bytes) const {
+std::vector<Communicator*> CommunicatorTable::Distinct() const {
+  std::vector<Communicator*> all;
   for (const auto& row : rows_) {
     for (Communicator* communicator : row) {
-      if (communicator != nullptr) communicator->RegisterBuffer(data, bytes);
+      if (communicator != nullptr && std::find(all.begin(), all.end(), communicator) == all.end())
+        all.push_back(communicator);
     }
   }
+  return all;
+}
+
+bool CommunicatorTable::HasWindows() const {
+  const std::vector<Communicator*> all = Distinct();
+  return std::any_of(all.begin(), all.end(), [](const Communicator* one) { return one->has_windows(); });
+}
+
+absl::Status CommunicatorTable::RegisterBuffer(void* data, size_t bytes) const {
+  for (Communicator* communicator : Distinct()) {
+    if (communicator->has_windows()) {
+      FT_RETURN_IF_ERROR(communicator->RegisterWindow(data, bytes));
+    } else {
+      communicator->RegisterBuffer(data, bytes);
+    }
+  }
+  return absl::OkStatus();
 }
 
 void CommunicatorTable::Supervise(proto::Stream stream, const std::function<InFlight()>& in_flight,
@@ -29,25 +49,18 @@ void CommunicatorTable::Supervise(proto::Stream stream, const std::function<InFl
 }
 
 void CommunicatorTable::Detach() const {
-  for (const auto& row : rows_) {
-    for (Communicator* communicator : row) {
-      if (communicator != nullptr) communicator->Detach();
-    }
-  }
+  for (Communicator* communicator : Distinct()) communicator->Detach();
 }
 
 void CommunicatorTable::AbortAll(const absl::Status& reason) const {
   if (host_ != nullptr) host_->Abort(reason);
-  for (const auto& row : rows_) {
-    for (Communicator* communicator : row) {
-      if (communicator != nullptr) communicator->Abort(reason);
-    }
-  }
+  for (Communicator* communicator : Distinct()) communicator->Abort(reason);
 }
 
 std::vector<CommunicatorGroup> CommunicatorGroups(const proto::Plan& plan, const Mesh& mesh, int rank) {
   std::vector<CommunicatorGroup> groups;
-  for (Channel& channel : ChannelsOf(plan, mesh, rank)) groups.push_back({std::move(channel.ranks)});
+  for (Channel& channel : ChannelsOf(plan, mesh, rank))
+    groups.push_back({.ranks = std::move(channel.ranks), .gathers = channel.stream == proto::GATHER});
   return groups;
 }
 

@@ -29,8 +29,12 @@ class CommunicatorTable {
   // Tells those of a stream which stream of the device they are on.
   void AttachStream(proto::Stream stream, void* native_stream) const;
 
-  // Tells all of them of memory that they will read and write.
-  void RegisterBuffer(void* data, size_t bytes) const;
+  // Whether any of them gets faster by memory that other ranks can map.
+  bool HasWindows() const;
+
+  // Tells all of them of memory that they will read and write, which other ranks can map if HasWindows();
+  // every rank has to call it then. Errors: of RegisterWindow.
+  absl::Status RegisterBuffer(void* data, size_t bytes) const;
 
   // Communicator::Supervise for those of a stream.
   void Supervise(proto::Stream stream, const std::function<InFlight()>& in_flight,
@@ -46,6 +50,9 @@ class CommunicatorTable {
   void AbortAll(const absl::Status& reason) const;
 
  private:
+  // Each once, in an order that is the same on every rank.
+  std::vector<Communicator*> Distinct() const;
+
   std::array<std::array<Communicator*, proto::Axis_ARRAYSIZE>, proto::Stream_ARRAYSIZE> rows_ = {};
   Communicator* host_ = nullptr;
 };

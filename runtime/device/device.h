@@ -93,6 +93,13 @@ class Device {
   // Errors: ResourceExhausted with the bytes wanted and available.
   virtual absl::StatusOr<std::unique_ptr<Memory>> Allocate(uint64_t bytes) = 0;
 
+  // Of memory that other processes can map, for transports between ranks; 0: this device has none.
+  virtual uint64_t mappable_page_bytes() { return 0; }
+  // As Allocate, in whole pages of it. Errors: FailedPrecondition when there is none.
+  virtual absl::StatusOr<std::unique_ptr<Memory>> AllocateMappable(uint64_t bytes) {
+    return absl::FailedPreconditionError("this device has no memory that others can map");
+  }
+
   // Memory of the host that copies to and from this device can use at full speed: page-locked where that
   // makes a difference. Errors: as above.
   virtual absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(uint64_t bytes) = 0;

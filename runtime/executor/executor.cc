@@ -29,7 +29,9 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(const proto::Plan& pl
                                                            Device& device,
                                                            const CommunicatorTable& communicators, int rank,
                                                            const ExecutorOptions& options) {
-  FT_ASSIGN_OR_RETURN(std::unique_ptr<Memory> arena, device.Allocate(bound.arena_bytes()));
+  FT_ASSIGN_OR_RETURN(std::unique_ptr<Memory> arena, communicators.HasWindows()
+                                                         ? device.AllocateMappable(bound.arena_bytes())
+                                                         : device.Allocate(bound.arena_bytes()));
   std::unique_ptr<Memory> host_arena;
   if (bound.host_arena_bytes() > 0) {
     FT_ASSIGN_OR_RETURN(host_arena, device.AllocateHost(bound.host_arena_bytes()));
@@ -100,8 +102,7 @@ absl::Status Executor::MakeStreams() {
         stream, [this, s] { return streams_[s]->in_flight(); },
         [this](const absl::Status& status) { Fail(status); });
   }
-  communicators_.RegisterBuffer(arena_->data(), arena_->bytes());
-  return absl::OkStatus();
+  return communicators_.RegisterBuffer(arena_->data(), arena_->bytes());
 }
 
 absl::StatusOr<int> Executor::FindProgram(std::string_view name) const {

@@ -140,14 +140,24 @@ class CallTask final : public HostTask {
   uint64_t sequence_ = 0;
 };
 
+// As executors have their arenas; `memory` stays until Detach, also after an error.
+absl::Status AllocateFor(Communicator& communicator, Device& device, uint64_t bytes,
+                         std::unique_ptr<Memory>& memory) {
+  const bool mappable = communicator.has_windows();
+  FT_ASSIGN_OR_RETURN(memory, mappable ? device.AllocateMappable(bytes) : device.Allocate(bytes));
+  if (mappable) return communicator.RegisterWindow(memory->data(), bytes);
+  communicator.RegisterBuffer(memory->data(), bytes);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LinkProbe>> LinkProbe::Create(Device& device, Communicator& communicator,
                                                              uint64_t most_bytes) {
   auto probe = absl::WrapUnique(new LinkProbe(device, communicator));
   const uint64_t bytes = std::max(most_bytes, kLargestElement * static_cast<uint64_t>(communicator.size()));
-  FT_ASSIGN_OR_RETURN(probe->source_, device.Allocate(bytes));
-  FT_ASSIGN_OR_RETURN(probe->result_, device.Allocate(bytes));
+  FT_RETURN_IF_ERROR(AllocateFor(communicator, device, bytes, probe->source_));
+  FT_RETURN_IF_ERROR(AllocateFor(communicator, device, bytes, probe->result_));
   FT_ASSIGN_OR_RETURN(probe->stream_, device.CreateStream("check", 1));
   communicator.AttachStream(probe->stream_->native());
   communicator.Supervise([stream = probe->stream_.get()] { return stream->in_flight(); },
@@ -155,9 +165,7 @@ absl::StatusOr<std::unique_ptr<LinkProbe>> LinkProbe::Create(Device& device, Com
   return probe;
 }
 
-LinkProbe::~LinkProbe() {
-  if (stream_ != nullptr) communicator_.Detach();
-}
+LinkProbe::~LinkProbe() { communicator_.Detach(); }
 
 uint64_t LinkProbe::SliceElements(const LinkCall& call) const {
   const auto slices =

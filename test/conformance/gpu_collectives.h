@@ -67,6 +67,13 @@ class OnGpu {
     gpu.stream_ = *std::move(stream);
     return gpu;
   }
+  // From now on its memory is in pages that other processes can map.
+  absl::Status MakeMappable() {
+    auto memory = device().AllocateMappable(memory_->bytes());
+    if (memory.ok()) memory_ = *std::move(memory);
+    return memory.status();
+  }
+
   Device& device() const { return *opened_.device; }
   Stream& stream() const { return *stream_; }
   const Memory& memory() const { return *memory_; }

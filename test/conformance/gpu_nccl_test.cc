@@ -154,6 +154,25 @@ TEST_F(DISABLED_OneRankNccl, RegisteredMemory) {
   ExpectOnce(all, 3);
 }
 
+TEST_F(DISABLED_OneRankNccl, Window) {
+  const std::unique_ptr<Communicator> comm = Split();
+  ASSERT_NE(comm, nullptr);
+  const absl::Status mappable = gpu_->MakeMappable();
+  if (absl::IsFailedPrecondition(mappable)) GTEST_SKIP() << "skipped: " << mappable.message();
+  ASSERT_TRUE(mappable.ok()) << mappable;
+  const absl::Status window = comm->RegisterWindow(gpu_->memory().data(), gpu_->memory().bytes());
+  ASSERT_TRUE(window.ok()) << window;
+  Collectives all = All(*comm);
+  ExpectOnce(all, 20);
+  if (HasFatalFailure()) return;
+  Fill(21);
+  auto recording = all.Record(gpu_->device(), gpu_->stream());
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  ExpectReplay(**recording, 22);
+  recording->reset();
+  comm->Detach();
+}
+
 TEST_F(DISABLED_OneRankNccl, Capture) {
   const std::unique_ptr<Communicator> comm = Split();
   ASSERT_NE(comm, nullptr);

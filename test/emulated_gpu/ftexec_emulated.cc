@@ -1,6 +1,6 @@
 // ftexec with emulated GPUs in place of real ones, for tests of whole runs. What the machine looks like comes
 // from the environment variable FT_EMULATED_MACHINE: "devices=2,late,major=7,memory=1000000,
-// pinnable=1000000,no_driver,nccl=23007,context=1000000,no_nvml,cudnn_refuses", any of them;
+// pinnable=1000000,no_driver,nccl=23007,context=1000000,no_nvml,unmappable,cudnn_refuses", any of them;
 // CUDA_VISIBLE_DEVICES shows some of its devices.
 #include <cstdlib>
 #include <iostream>
@@ -32,6 +32,8 @@ bool Describe(const char* text, cuda::emulation::EmulatedMachine& machine) {
       machine.attention_refusal = "no engine (emulated)";
     } else if (name == "no_nvml") {
       machine.knows_used = false;
+    } else if (name == "unmappable") {
+      machine.mappable_page_bytes = 0;
     } else if (name == "context") {
       if (!absl::SimpleAtoi(value, &machine.context_bytes)) return false;
     } else if (name == "devices") {

@@ -31,7 +31,7 @@ WORDS = (  # of its rows' names
     ("everything", "offload of all three", "larger than the device"),
     ("shapes", "attention_64x1024x12x64, fast", "attention_32x1024x12_on_2x128, own", "loss_8192x768x50257", "small shapes"),
     ("timing", "zero again", "on normal bf16 values"),
-    ("one_gpu", "Init", "Split", "RegisteredMemory", "Capture", "Abort", "two ranks on one GPU", "sums of two ranks", "KILL", "STOP",
+    ("one_gpu", "Init", "Split", "RegisteredMemory", "Window", "Capture", "Abort", "two ranks on one GPU", "sums of two ranks", "KILL", "STOP",
      "the GPU is free", "NVLS", "NVLink", "networks"),
 )
 

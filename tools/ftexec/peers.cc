@@ -12,6 +12,7 @@ absl::Status Meet(const Flags& flags, const Job& job, RankDevice& device, Failur
                                   .label = FingerprintLabel(flags, job),
                                   .instruction_set = std::string(device.best_instruction_set()),
                                   .gpu = device.gpu(),
+                                  .gpu_page_bytes = device.gpu_page_bytes(),
                                   .timeout = flags.timeout};
   FT_ASSIGN_OR_RETURN(peers.rendezvous, Rendezvous::Join(job.environment, options));
   report.SetMeeting(*peers.rendezvous);

@@ -10,6 +10,7 @@
 #include "runtime/backends/cuda/device/open_cuda_device.h"
 #include "runtime/base/cluster.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/nccl/windows.h"
 #include "runtime/plan/report.h"
 #include "tools/ftexec/gpu_sharing.h"
 
@@ -60,6 +61,10 @@ absl::Status RankDevice::SettleInstructionSet(const std::vector<PeerInfo>& peers
 
 std::string_view RankDevice::code_target() const {
   return is_cpu_ ? host_code_target() : std::string_view(ClusterCode::kPtx);
+}
+
+uint64_t RankDevice::gpu_page_bytes() const {
+  return nccl::WindowsAreOff() ? 0 : device_->mappable_page_bytes();
 }
 
 absl::Status RankDevice::CheckGpus(const std::vector<PeerInfo>& peers) const {

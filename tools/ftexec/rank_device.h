@@ -45,6 +45,8 @@ class RankDevice {
 
   // The PCI address of the GPU; empty on the CPU, or when it is not known.
   const std::string& gpu() const { return gpu_; }
+  // Device::mappable_page_bytes, where windows are wanted.
+  uint64_t gpu_page_bytes() const;
   // OK when ranks that have met compute on GPUs of their own, or share what they may share (CheckSharing).
   absl::Status CheckGpus(const std::vector<PeerInfo>& peers) const;
 

@@ -17,7 +17,7 @@ from part import Part
 from runner import Failed, OutOfTime, Skipped, attempt, execute
 from shapes import ASKED, run_asked
 
-ONE_RANK = ("Init", "Split", "RegisteredMemory", "Capture", "Abort")
+ONE_RANK = ("Init", "Split", "RegisteredMemory", "Window", "Capture", "Abort")
 # Few blocks for each collective, so that those of two ranks find room beside each other.
 MAX_CTAS = "4"
 SECONDS_TO_END = 20

@@ -43,6 +43,12 @@ struct FreeMemory {
   uint64_t free = 0, total = 0;
 };
 
+// Memory of the device that other processes can map; `bytes` of whole pages.
+struct MappableMemory {
+  void* data = nullptr;
+  uint64_t bytes = 0;
+};
+
 struct WordWrite {
   uint64_t* address = nullptr;
   uint64_t value = 0;
@@ -67,6 +73,12 @@ class Driver {
   // As MallocHost has it, of memory that is the caller's, until it is unlocked.
   virtual absl::Status LockHost(void* data, uint64_t bytes) = 0;
   virtual absl::Status UnlockHost(void* data) = 0;
+  // Of memory that other processes can map, such as NCCL's of other ranks; 0: the device or the driver has
+  // none.
+  virtual uint64_t MappablePageBytes() = 0;
+  // As Malloc, one allocation in whole pages of such memory. FailedPrecondition when there is none.
+  virtual absl::StatusOr<MappableMemory> MallocMappable(uint64_t bytes) = 0;
+  virtual absl::Status FreeMappable(const MappableMemory& memory) = 0;
   virtual absl::Status Zero(void* device_data, uint64_t bytes) = 0;           // synchronous
   virtual absl::Status Copy(void* dst, const void* src, uint64_t bytes) = 0;  // synchronous, either direction
   virtual absl::Status CopyAsync(void* dst, const void* src, uint64_t bytes, StreamHandle stream) = 0;

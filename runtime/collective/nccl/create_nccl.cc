@@ -10,6 +10,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/nccl/nccl_communicator.h"
 #include "runtime/collective/nccl/single_rank.h"
+#include "runtime/collective/nccl/windows.h"
 #include "runtime/collective/rendezvous/interruptible_wait.h"
 
 namespace ft::nccl {
@@ -43,6 +44,7 @@ class Meeting {
             std::clamp(options.timeout / 20, absl::Milliseconds(5), absl::Milliseconds(200)))) {}
 
   absl::Status Begin() {
+    if (api_->GetVersion(&version_) != kSuccess) version_ = 0;
     FT_ASSIGN_OR_RETURN(const UniqueId id, ExchangeId());
     FT_RETURN_IF_ERROR(AwaitArrivals());
     auto world =
@@ -52,7 +54,8 @@ class Meeting {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::unique_ptr<Communicator>> Make(size_t index, const std::vector<int>& group) {
+  absl::StatusOr<std::unique_ptr<Communicator>> Make(size_t index, const NcclGroup& members) {
+    const std::vector<int>& group = members.ranks;
     const auto found = std::find(group.begin(), group.end(), options_.rank);
     if (found == group.end()) {
       return absl::InternalError(absl::StrCat("rank ", options_.rank, " is none of a group of ranks ",
@@ -60,8 +63,10 @@ class Meeting {
     }
     const int rank = static_cast<int>(found - group.begin());
     const bool alone = group.size() == 1;
+    const bool windows = members.can_map && WindowsWork(version_, static_cast<int>(group.size()));
+    const CtaPolicy policy = windows ? CtaPolicyOf(members.gathers) : CtaPolicy::kLibrarys;
     // Groups of one place share no rank: the first one names them.
-    auto handle = world_->Split(alone ? kNoColor : group[0], rank, patience_);
+    auto handle = world_->Split(alone ? kNoColor : group[0], rank, patience_, policy);
     FT_RETURN_IF_ERROR(InWords(handle.status()));
     if (alone) return CreateSingleRankCommunicator(options_.cuda);
     NcclCommunicatorOptions made;
@@ -71,6 +76,9 @@ class Meeting {
     made.staging_bytes =
         options_.staging_bytes > 0 ? options_.staging_bytes : NcclStagingBytes(options_.deterministic);
     made.cuda = options_.cuda;
+    made.windows = windows;
+    made.connect_timeout = options_.connect_timeout;
+    made.interrupted = options_.interrupted;
     made.stall.store = options_.store;
     made.stall.key = absl::StrCat("nccl/", index, "/", group[0]);
     made.stall.rank = rank;
@@ -139,13 +147,14 @@ class Meeting {
   const std::shared_ptr<NcclApi> api_;
   const Patience patience_;
   const std::shared_ptr<NcclWatchdog> watchdog_;
+  int version_ = 0;  // of the library; 0: not known
   std::unique_ptr<NcclHandle> world_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> CreateNcclCommunicators(
-    absl::Span<const std::vector<int>> groups, const NcclOptions& options) {
+    absl::Span<const NcclGroup> groups, const NcclOptions& options) {
   std::shared_ptr<NcclApi> api = options.cuda.nccl;
   if (api == nullptr) {
     FT_ASSIGN_OR_RETURN(api, LoadNccl());
@@ -153,7 +162,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> CreateNcclCommunicato
   Meeting meeting(options, std::move(api));
   FT_RETURN_IF_ERROR(meeting.Begin());
   std::vector<std::unique_ptr<Communicator>> made;
-  for (const std::vector<int>& group : groups) {
+  for (const NcclGroup& group : groups) {
     FT_ASSIGN_OR_RETURN(auto communicator, meeting.Make(made.size(), group));
     made.push_back(std::move(communicator));
   }

@@ -28,12 +28,18 @@ struct NcclOptions {
   size_t staging_bytes = 0;  // of each communicator; 0: NcclStagingBytes
 };
 
-// Makes one communicator for each group, a list of ranks of the run: one over all ranks by a unique id that
+struct NcclGroup {
+  std::vector<int> ranks;  // of the run
+  bool can_map = false;    // the memory of each other's GPUs
+  bool gathers = false;    // and does not sum
+};
+
+// Makes one communicator for each group: one over all ranks by a unique id that
 // goes through the store, the others split off from it. Every rank has to call it with as many groups, this
 // rank in each of its groups; the groups that ranks give at one place of the list are equal or share no rank.
 // Errors: FailedPrecondition without a library, Unavailable when ranks do not come (they are named), that of
 // `interrupted`, NCCL's own.
 absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> CreateNcclCommunicators(
-    absl::Span<const std::vector<int>> groups, const NcclOptions& options);
+    absl::Span<const NcclGroup> groups, const NcclOptions& options);
 
 }  // namespace ft::nccl

@@ -7,10 +7,12 @@
 #include <cstddef>
 
 struct ncclComm;
+struct ncclWindow_vidmem;
 
 namespace ft::nccl {
 
 using CommHandle = ::ncclComm*;
+using WindowHandle = ::ncclWindow_vidmem*;
 
 struct UniqueId {
   char internal[128];
@@ -43,12 +45,17 @@ enum Operation : int { kSum = 0 };
 inline constexpr int kUndefined = INT_MIN;  // a setting that is NCCL's to choose
 inline constexpr int kNoColor = -1;         // in CommSplit: this rank is in no group
 
-// NCCL's settings of a communicator as far as 2.25 knew them. A newer library takes those that follow from
-// its defaults, by `size` and `version`.
+inline constexpr int kSymmetric = 1;  // of windows: at the same places on every rank
+
+// How much of a GPU's multiprocessors collectives take.
+enum class CtaPolicy : int { kLibrarys = kUndefined, kEfficiency = 1, kZero = 2 };
+
+// NCCL's settings of a communicator as far as 2.27 knew them. Another library takes what it knows and we do
+// not from its defaults, by `size` and `version`.
 struct Config {
   size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;
-  unsigned version = 22500;
+  unsigned version = 22700;
   int blocking = kUndefined;
   int cga_cluster_size = kUndefined;
   int min_ctas = kUndefined;
@@ -56,7 +63,13 @@ struct Config {
   const char* net_name = nullptr;
   int split_share = kUndefined;
   int traffic_class = kUndefined;
+  const char* comm_name = nullptr;
+  int collnet_enable = kUndefined;
+  CtaPolicy cta_policy = CtaPolicy::kLibrarys;
 };
+// Of what libraries knew that have no policies.
+inline constexpr size_t kConfigBytesBeforePolicies = offsetof(Config, comm_name);
+inline constexpr unsigned kVersionBeforePolicies = 22500;
 
 // Oldest library that can do what we ask: 2.19 registers buffers, older ones split without our settings.
 inline constexpr int kOldestVersion = 21900;

@@ -33,7 +33,19 @@ static_assert(offsetof(Config, max_ctas) == offsetof(ncclConfig_t, maxCTAs));
 static_assert(offsetof(Config, net_name) == offsetof(ncclConfig_t, netName));
 static_assert(offsetof(Config, split_share) == offsetof(ncclConfig_t, splitShare));
 static_assert(offsetof(Config, traffic_class) == offsetof(ncclConfig_t, trafficClass));
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+static_assert(offsetof(Config, comm_name) == offsetof(ncclConfig_t, commName));
+static_assert(offsetof(Config, collnet_enable) == offsetof(ncclConfig_t, collnetEnable));
+static_assert(offsetof(Config, cta_policy) == offsetof(ncclConfig_t, CTAPolicy));
+static_assert(static_cast<int>(CtaPolicy::kEfficiency) == NCCL_CTA_POLICY_EFFICIENCY);
+static_assert(kSymmetric == NCCL_WIN_COLL_SYMMETRIC);
 static_assert(sizeof(Config) <= sizeof(ncclConfig_t));
+#endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+static_assert(std::is_same_v<WindowHandle, ncclWindow_t>);
+static_assert(static_cast<int>(CtaPolicy::kZero) == NCCL_CTA_POLICY_ZERO);
+#endif
+static_assert(kConfigBytesBeforePolicies <= sizeof(ncclConfig_t));
 static_assert(Config{}.magic == ncclConfig_t(NCCL_CONFIG_INITIALIZER).magic);
 static_assert(NCCL_VERSION_CODE >= kOldestVersion);
 

@@ -29,10 +29,15 @@ class NcclApi {
   virtual Result CommGetAsyncError(CommHandle comm, Result* error) = 0;
   virtual Result CommRegister(CommHandle comm, void* data, size_t bytes, void** registration) = 0;
   virtual Result CommDeregister(CommHandle comm, void* registration) = 0;
+  // Every rank has to call it. `window` is written when the communicator is through with it, and stays null
+  // where it has none.
+  virtual Result CommWindowRegister(CommHandle comm, void* data, size_t bytes, WindowHandle* window,
+                                    int flags) = 0;
+  virtual Result CommWindowDeregister(CommHandle comm, WindowHandle window) = 0;
 
-  // Something is about to be aborted: calls of an implementation whose calls wait, as NCCL's do not, return.
-  // From any thread.
-  virtual void Interrupt() {}
+  // The communicator is about to be aborted: its calls, of an implementation whose calls wait, as NCCL's do
+  // not, return. From any thread, also when it has gone meanwhile.
+  virtual void Interrupt(CommHandle comm) {}
 
   virtual Result GroupStart() = 0;
   virtual Result GroupEnd() = 0;

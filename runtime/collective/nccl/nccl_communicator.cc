@@ -109,6 +109,14 @@ class NcclCommunicator final : public Communicator, private Watched {
 
   void RegisterBuffer(void* data, size_t bytes) override { handle_->Register(data, bytes); }
 
+  bool has_windows() const override { return options_.windows; }
+
+  absl::Status RegisterWindow(void* data, size_t bytes) override {
+    const absl::Status status =
+        handle_->RegisterWindow(data, bytes, {absl::Now() + options_.connect_timeout, options_.interrupted});
+    return absl::IsDeadlineExceeded(status) ? absl::UnavailableError(status.message()) : status;
+  }
+
   void Supervise(std::function<InFlight()> in_flight,
                  std::function<void(const absl::Status&)> on_failure) override {
     const std::lock_guard<std::mutex> lock(supervision_mutex_);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct NcclCommunicatorOptions {
   int size = 2;
   bool deterministic = false;
   size_t staging_bytes = 0;
+  bool windows = false;                                 // WindowsWork
+  absl::Duration connect_timeout = absl::Seconds(300);  // of RegisterWindow
+  std::function<absl::Status()> interrupted = {};       // of RegisterWindow; may be empty
   CudaSide cuda;
   StallDetector::Options stall;
   std::shared_ptr<NcclWatchdog> watchdog;

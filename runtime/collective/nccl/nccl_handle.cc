@@ -24,8 +24,13 @@ bool WentWell(Result result) { return result == kSuccess || result == kInProgres
 
 }  // namespace
 
-Config NonBlocking() {
+Config NonBlocking(CtaPolicy policy) {
   Config config;
+  config.cta_policy = policy;
+  if (policy == CtaPolicy::kLibrarys) {
+    config.size = kConfigBytesBeforePolicies;
+    config.version = kVersionBeforePolicies;
+  }
   config.blocking = 0;
   config.split_share = 0;  // an aborted communicator must not take others with it
   return config;
@@ -40,6 +45,7 @@ absl::StatusOr<std::unique_ptr<NcclHandle>> NcclHandle::Init(std::shared_ptr<Ncc
   const Result result = made->api_->CommInitRankConfig(&made->comm_, ranks, id, rank, &config);
   if (!WentWell(result)) return made->Failed("ncclCommInitRankConfig", result);
   FT_RETURN_IF_ERROR(made->AwaitReady(lock, patience, "ncclCommInitRankConfig"));
+  made->made_ = made->comm_;
   lock.unlock();
   return made;
 }
@@ -51,11 +57,12 @@ NcclHandle::~NcclHandle() {
   AwaitAborted();
 }
 
-absl::StatusOr<std::unique_ptr<NcclHandle>> NcclHandle::Split(int color, int key, const Patience& patience) {
+absl::StatusOr<std::unique_ptr<NcclHandle>> NcclHandle::Split(int color, int key, const Patience& patience,
+                                                              CtaPolicy policy) {
   std::unique_ptr<NcclHandle> made(new NcclHandle(api_));
   std::unique_lock<std::mutex> lock(mutex_);
   FT_RETURN_IF_ERROR(status());
-  Config config = NonBlocking();
+  Config config = NonBlocking(policy);
   const Result result = api_->CommSplit(comm_, color, key, &made->comm_, &config);
   if (!WentWell(result)) return Failed("ncclCommSplit", result);
   // made->comm_ is written by the time that this communicator is through, which it has to be before `made`
@@ -71,6 +78,7 @@ absl::StatusOr<std::unique_ptr<NcclHandle>> NcclHandle::Split(int color, int key
   if (made->comm_ == nullptr) return nullptr;
   std::unique_lock<std::mutex> child_lock(made->mutex_);
   FT_RETURN_IF_ERROR(made->AwaitReady(child_lock, patience, "ncclCommSplit"));
+  made->made_ = made->comm_;
   child_lock.unlock();
   return made;
 }
@@ -92,7 +100,7 @@ absl::Status NcclHandle::Group(absl::FunctionRef<Result(NcclApi&, CommHandle)> c
 absl::Status NcclHandle::AsyncError() {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   FT_RETURN_IF_ERROR(status());
-  if (!lock.owns_lock()) return absl::OkStatus();
+  if (!lock.owns_lock() || making_window_) return absl::OkStatus();
   Result state = kSuccess;
   const Result asked = api_->CommGetAsyncError(comm_, &state);
   if (asked != kSuccess) return Failed("ncclCommGetAsyncError", asked);
@@ -108,9 +116,31 @@ void NcclHandle::Register(void* data, size_t bytes) {
   }
 }
 
+absl::Status NcclHandle::RegisterWindow(void* data, size_t bytes, const Patience& patience) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  FT_RETURN_IF_ERROR(status());
+  const char* const what = "ncclCommWindowRegister (NCCL_WIN_ENABLE=0 does without)";
+  const WindowHandle& window = written_->emplace_back(nullptr);
+  const Result result = api_->CommWindowRegister(comm_, data, bytes, &written_->back(), kSymmetric);
+  if (!WentWell(result)) return Failed(what, result);
+  making_window_ = true;
+  const absl::Status made = AwaitReady(lock, patience, what);
+  making_window_ = false;
+  if (!made.ok()) return failure_.Set(made);
+  if (window != nullptr) {
+    windows_.push_back(window);
+    return absl::OkStatus();
+  }
+  lock.unlock();
+  Register(data, bytes);
+  return absl::OkStatus();
+}
+
 void NcclHandle::Deregister() {
   const std::unique_lock<std::mutex> lock(mutex_);
   if (comm_ == nullptr) return;
+  for (WindowHandle window : windows_) api_->CommWindowDeregister(comm_, window);
+  windows_.clear();
   for (void* registration : registrations_) api_->CommDeregister(comm_, registration);
   registrations_.clear();
 }
@@ -118,14 +148,15 @@ void NcclHandle::Deregister() {
 void NcclHandle::Fail(absl::Status reason) {
   failure_.Set(std::move(reason)).IgnoreError();
   wake_.notify_all();
-  api_->Interrupt();
+  if (CommHandle comm = made_; comm != nullptr) api_->Interrupt(comm);
 }
 
 void NcclHandle::Abort() {
   const std::unique_lock<std::mutex> lock(mutex_);
   if (comm_ == nullptr) return;
   aborted_ = std::make_shared<absl::Notification>();
-  std::thread([api = api_, comm = std::exchange(comm_, nullptr), aborted = aborted_] {
+  made_ = nullptr;
+  std::thread([api = api_, comm = std::exchange(comm_, nullptr), written = written_, aborted = aborted_] {
     api->CommAbort(comm);
     aborted->Notify();
   }).detach();
@@ -146,7 +177,10 @@ void NcclHandle::Close(absl::Time deadline) {
     const Result result = api_->CommFinalize(comm_);
     const bool finalized = result == kSuccess || (result == kInProgress &&
                                                   AwaitReady(lock, {deadline, {}}, "ncclCommFinalize").ok());
-    if (finalized) api_->CommDestroy(std::exchange(comm_, nullptr));
+    if (finalized) {
+      made_ = nullptr;
+      api_->CommDestroy(std::exchange(comm_, nullptr));
+    }
   }
   lock.unlock();
   failure_.Set(absl::CancelledError("this communicator is closed")).IgnoreError();

@@ -2,8 +2,10 @@
 // is going on at any time.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -37,8 +39,9 @@ class NcclHandle {
   ~NcclHandle();
 
   // A communicator over the ranks of this one that give the same color, ordered by key; null for kNoColor.
-  // Every rank of this one has to call it. Errors: as above.
-  absl::StatusOr<std::unique_ptr<NcclHandle>> Split(int color, int key, const Patience& patience);
+  // Every rank of this one has to call it. `policy` is one that the library knows. Errors: as above.
+  absl::StatusOr<std::unique_ptr<NcclHandle>> Split(int color, int key, const Patience& patience,
+                                                    CtaPolicy policy = CtaPolicy::kLibrarys);
 
   // Makes `calls` as one group, and returns when NCCL has put it on the stream: at once as a rule, but the
   // first of a kind makes connections, for which all ranks have to come. Waits without a deadline: Fail ends
@@ -51,6 +54,9 @@ class NcclHandle {
 
   // Tells NCCL of memory that is going to be sent and received a lot. It may decline.
   void Register(void* data, size_t bytes);
+  // Makes a window of it, which every rank has to do at once; where NCCL declines, registers it. Errors: as
+  // above.
+  absl::Status RegisterWindow(void* data, size_t bytes, const Patience& patience);
   void Deregister();  // all of it
 
   // From now on everything fails with `reason`, unless it did before; what waits is woken. Any thread, at
@@ -82,11 +88,16 @@ class NcclHandle {
   std::condition_variable wake_;
   std::mutex mutex_;  // for calls with comm_, none of which waits
   CommHandle comm_ = nullptr;
+  std::atomic<CommHandle> made_ = nullptr;       // comm_, once it is made, for Fail, which does not wait
   std::shared_ptr<absl::Notification> aborted_;  // null: there was nothing to abort
   std::vector<void*> registrations_;
+  std::vector<WindowHandle> windows_;
+  bool making_window_ = false;  // then who does waits for it, and says what is wrong with it
+  // Where a thread of NCCL's writes windows, until an abort is through.
+  std::shared_ptr<std::deque<WindowHandle>> written_ = std::make_shared<std::deque<WindowHandle>>();
 };
 
 // The settings of our communicators.
-Config NonBlocking();
+Config NonBlocking(CtaPolicy policy = CtaPolicy::kLibrarys);
 
 }  // namespace ft::nccl

@@ -22,6 +22,8 @@ struct Functions {
   Result (*comm_get_async_error)(CommHandle, Result*);
   Result (*comm_register)(CommHandle, void*, size_t, void**);
   Result (*comm_deregister)(CommHandle, void*);
+  Result (*comm_window_register)(CommHandle, void*, size_t, WindowHandle*, int);  // null before 2.27
+  Result (*comm_window_deregister)(CommHandle, WindowHandle);                     // as well
   Result (*group_start)();
   Result (*group_end)();
   Result (*all_gather)(const void*, void*, size_t, DataType, CommHandle, void*);
@@ -44,6 +46,8 @@ absl::Status FindAll(const cuda::DynamicLibrary& library, Functions& f) {
   FT_RETURN_IF_ERROR(library.Find("ncclCommGetAsyncError", f.comm_get_async_error));
   FT_RETURN_IF_ERROR(library.Find("ncclCommRegister", f.comm_register));
   FT_RETURN_IF_ERROR(library.Find("ncclCommDeregister", f.comm_deregister));
+  library.Find("ncclCommWindowRegister", f.comm_window_register).IgnoreError();
+  library.Find("ncclCommWindowDeregister", f.comm_window_deregister).IgnoreError();
   FT_RETURN_IF_ERROR(library.Find("ncclGroupStart", f.group_start));
   FT_RETURN_IF_ERROR(library.Find("ncclGroupEnd", f.group_end));
   FT_RETURN_IF_ERROR(library.Find("ncclAllGather", f.all_gather));
@@ -80,6 +84,14 @@ class NcclLibrary final : public NcclApi {
   }
   Result CommDeregister(CommHandle comm, void* registration) override {
     return f_.comm_deregister(comm, registration);
+  }
+  Result CommWindowRegister(CommHandle comm, void* data, size_t bytes, WindowHandle* window,
+                            int flags) override {
+    return f_.comm_window_register == nullptr ? kInvalidUsage
+                                              : f_.comm_window_register(comm, data, bytes, window, flags);
+  }
+  Result CommWindowDeregister(CommHandle comm, WindowHandle window) override {
+    return f_.comm_window_deregister == nullptr ? kInvalidUsage : f_.comm_window_deregister(comm, window);
   }
   Result GroupStart() override { return f_.group_start(); }
   Result GroupEnd() override { return f_.group_end(); }

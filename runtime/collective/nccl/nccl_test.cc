@@ -70,8 +70,8 @@ TEST_P(FastTest, SumsEveryType) {
     for (size_t i = 0; i < all - 3; ++i) ASSERT_EQ(brain[i], RoundToBF16(SumOfSmall(ranks, i))) << i;
     EXPECT_EQ(comm.staging_bytes(), StagingBytes(CollectiveBackend::kNccl, ranks, false));
   });
-  EXPECT_EQ(gpus.nccl().communicators(), 0);
-  EXPECT_EQ(gpus.nccl().aborts(), 0) << "an orderly end aborts nothing";
+  EXPECT_EQ(gpus.communicators(), 0);
+  EXPECT_EQ(gpus.aborts(), 0) << "an orderly end aborts nothing";
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, FastTest, ::testing::Values(2, 3, 4, 5));
@@ -106,7 +106,7 @@ TEST(DeterministicTest, ResultsDoNotDependOnTheStagingMemory) {
                                 .interrupted = {},
                                 .deterministic = true,
                                 .staging_bytes = staging};
-      auto communicators = Waiting(nccl::CreateNcclCommunicators({{0, 1, 2}}, options).value());
+      auto communicators = Waiting(nccl::CreateNcclCommunicators({{{0, 1, 2}}}, options).value());
       const auto me = static_cast<size_t>(rendezvous.rank());
       std::vector<std::vector<float>> scattered, reduced = sources[me];
       std::vector<ReducePart> scatters, reductions;
@@ -177,12 +177,12 @@ TEST(BufferTest, RegisteredMemoryIsForgottenBeforeItGoes) {
     for (auto& comm : rank.communicators) comm->RegisterBuffer(arena.data(), arena.size() * 4);
     registered += 2;
     while (registered < 4) absl::SleepFor(absl::Milliseconds(1));
-    EXPECT_GE(gpus.nccl().registrations(), rendezvous.rank() == 0 ? 2 : 0);
+    EXPECT_GE(gpus.registrations(), rendezvous.rank() == 0 ? 2 : 0);
     for (auto& comm : rank.communicators) comm->Detach();
     EXPECT_TRUE(absl::IsInternal(rank.comm().AllGather(nullptr, nullptr, 0, {"gather", 1})))
         << "there is no stream any more";
   });
-  EXPECT_EQ(gpus.nccl().registrations(), 0);
+  EXPECT_EQ(gpus.registrations(), 0);
 }
 
 TEST(SingleRankTest, CopiesOnItsStream) {
@@ -201,7 +201,7 @@ TEST(SingleRankTest, CopiesOnItsStream) {
   ASSERT_EQ(rank.stream.Finish(), 0);
   EXPECT_EQ(b, (std::vector<float>{4, 5, 6}));
   EXPECT_EQ(c, (std::vector<float>{4, 5, 6}));
-  EXPECT_EQ(gpus.nccl().communicators(), 0) << "NCCL is not asked";
+  EXPECT_EQ(gpus.communicators(), 0) << "NCCL is not asked";
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ bool Decode(const Json& object, PeerInfo* peer) {
          Text(object, "fingerprint", &peer->fingerprint) && Text(object, "label", &peer->label) &&
          Number(object, "restart_count", &peer->restart_count) &&
          Text(object, "instruction_set", &peer->instruction_set) && Text(object, "machine", &peer->machine) &&
-         Text(object, "gpu", &peer->gpu);
+         Text(object, "gpu", &peer->gpu) && Number(object, "gpu_page_bytes", &peer->gpu_page_bytes);
 }
 
 }  // namespace
@@ -55,7 +55,8 @@ std::string EncodePeers(const std::vector<PeerInfo>& peers) {
                      {"restart_count", peer.restart_count},
                      {"instruction_set", peer.instruction_set},
                      {"machine", peer.machine},
-                     {"gpu", peer.gpu}});
+                     {"gpu", peer.gpu},
+                     {"gpu_page_bytes", peer.gpu_page_bytes}});
   }
   return Dump(array);
 }

@@ -26,7 +26,8 @@ struct PeerInfo {
   std::string instruction_set;  // see RendezvousOptions
   // Equal for ranks that run on one booted kernel, in containers of their own or not.
   std::string machine;
-  std::string gpu;  // see RendezvousOptions
+  std::string gpu;              // see RendezvousOptions
+  uint64_t gpu_page_bytes = 0;  // see RendezvousOptions
 };
 
 // As text and back. Errors: Internal for text of another kind.

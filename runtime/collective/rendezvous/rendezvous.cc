@@ -32,6 +32,7 @@ PeerInfo Self(const LaunchEnvironment& environment, const RendezvousOptions& opt
   self.instruction_set = options.instruction_set;
   self.machine = MachineIdentity();
   self.gpu = options.gpu;
+  self.gpu_page_bytes = options.gpu_page_bytes;
   return self;
 }
 

@@ -27,6 +27,8 @@ struct RendezvousOptions {
   std::string instruction_set;
   // The PCI address of the GPU that this rank computes on; empty: none, or not known.
   std::string gpu = {};
+  // Of that GPU's memory as other processes can map it; 0: it has none, or there is no GPU.
+  uint64_t gpu_page_bytes = 0;
   // How long ranks may wait for the last one to arrive.
   absl::Duration timeout = absl::Seconds(300);
 };

@@ -180,18 +180,27 @@ absl::StatusOr<FreeMemory> EmulatedDriver::MemoryInfo() {
   return FreeMemory{.free = total - std::min(total, used), .total = total};
 }
 
-absl::StatusOr<void*> EmulatedDriver::Malloc(uint64_t bytes) {
+absl::StatusOr<void*> EmulatedDriver::Allocate(uint64_t bytes, uint64_t page_bytes, const char* call) {
   FT_ASSIGN_OR_RETURN(const FreeMemory memory, MemoryInfo());
   Lock lock(mutex_);
-  FT_RETURN_IF_ERROR(CheckNotCapturing("Malloc"));
+  FT_RETURN_IF_ERROR(CheckNotCapturing(call));
   if (bytes > memory.free)
     return absl::ResourceExhaustedError(
-        fmt::format("Malloc({}) failed: out of memory (emulated), {} are free", bytes, memory.free));
-  void* data = memory_.Allocate(MemoryKind::kDevice, bytes);
+        fmt::format("{}({}) failed: out of memory (emulated), {} are free", call, bytes, memory.free));
+  void* data = memory_.Allocate(MemoryKind::kDevice, bytes, page_bytes);
   if (data == nullptr && bytes > 0)
-    return absl::ResourceExhaustedError(fmt::format("Malloc({}) failed: the host has no memory", bytes));
-  Note("Malloc", nullptr, nullptr, bytes);
+    return absl::ResourceExhaustedError(fmt::format("{}({}) failed: the host has no memory", call, bytes));
+  Note(call, nullptr, nullptr, bytes);
   return data;
+}
+
+absl::StatusOr<void*> EmulatedDriver::Malloc(uint64_t bytes) { return Allocate(bytes, 0, "Malloc"); }
+
+absl::StatusOr<MappableMemory> EmulatedDriver::MallocMappable(uint64_t bytes) {
+  const uint64_t page = MappablePageBytes();
+  if (page == 0) return absl::FailedPreconditionError("MallocMappable failed: not supported (emulated)");
+  FT_ASSIGN_OR_RETURN(void* const data, Allocate(bytes, page, "MallocMappable"));
+  return MappableMemory{.data = data, .bytes = (bytes + page - 1) / page * page};
 }
 
 bool EmulatedDriver::CanLock(uint64_t bytes) const {
@@ -209,15 +218,21 @@ absl::StatusOr<void*> EmulatedDriver::MallocHost(uint64_t bytes) {
   return data;
 }
 
-absl::Status EmulatedDriver::Free(void* data) {
+absl::Status EmulatedDriver::Release(void* data, bool in_pages, const char* call) {
   Lock lock(mutex_);
-  FT_RETURN_IF_ERROR(CheckNotCapturing("Free"));
+  FT_RETURN_IF_ERROR(CheckNotCapturing(call));
   // It waits for the device.
-  for (size_t i = 0; i < streams_.size(); ++i) FT_RETURN_IF_ERROR(RunAll(*streams_[i], lock, "Free"));
-  if (const absl::Status status = memory_.Release(MemoryKind::kDevice, data); !status.ok())
-    return Failed("Free", status);
-  Note("Free");
+  for (size_t i = 0; i < streams_.size(); ++i) FT_RETURN_IF_ERROR(RunAll(*streams_[i], lock, call));
+  if (const absl::Status status = memory_.Release(MemoryKind::kDevice, data, in_pages); !status.ok())
+    return Failed(call, status);
+  Note(call);
   return absl::OkStatus();
+}
+
+absl::Status EmulatedDriver::Free(void* data) { return Release(data, /*in_pages=*/false, "Free"); }
+
+absl::Status EmulatedDriver::FreeMappable(const MappableMemory& memory) {
+  return Release(memory.data, /*in_pages=*/true, "FreeMappable");
 }
 
 absl::Status EmulatedDriver::FreeHost(void* data) {

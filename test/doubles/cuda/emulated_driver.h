@@ -50,7 +50,8 @@ struct EmulatedMachine {
   uint64_t context_bytes = 0;                   // of device memory, used once a thread has set the device
   bool knows_used = true;                       // Properties tells used_bytes
   uint64_t pinnable_bytes = uint64_t{1} << 40;  // that the system lets one lock
-  bool stores = true;                           // the driver has operations on memory for streams
+  uint64_t mappable_page_bytes = uint64_t{2} << 20;  // 0: no memory that other processes can map
+  bool stores = true;                                // the driver has operations on memory for streams
   Schedule schedule = Schedule::kAtOnce;
   // Why a library for attention refuses every shape; empty: there is no such library.
   std::string attention_refusal = {};
@@ -93,6 +94,9 @@ class EmulatedDriver final : public Driver {
   absl::Status FreeHost(void* data) override;
   absl::Status LockHost(void* data, uint64_t bytes) override;
   absl::Status UnlockHost(void* data) override;
+  uint64_t MappablePageBytes() override { return machine_.mappable_page_bytes; }
+  absl::StatusOr<MappableMemory> MallocMappable(uint64_t bytes) override;
+  absl::Status FreeMappable(const MappableMemory& memory) override;
   absl::Status Zero(void* device_data, uint64_t bytes) override;
   absl::Status Copy(void* dst, const void* src, uint64_t bytes) override;
   absl::Status CopyAsync(void* dst, const void* src, uint64_t bytes, StreamHandle stream) override;
@@ -122,6 +126,10 @@ class EmulatedDriver final : public Driver {
 
   uint64_t Used() const;               // bytes of the device, by all; the mutex is held
   bool CanLock(uint64_t bytes) const;  // the mutex is held
+
+  // Memory of the device, in pages if there are any.
+  absl::StatusOr<void*> Allocate(uint64_t bytes, uint64_t page_bytes, const char* call);
+  absl::Status Release(void* data, bool in_pages, const char* call);
 
   absl::Status Failure(const char* call) const;  // as `failures` say
   // All Find... and Check... give the error of a call named `call`. The mutex is held.

@@ -21,25 +21,28 @@ MemoryMap::~MemoryMap() {
     if (!allocation.is_locked) std::free(reinterpret_cast<void*>(begin));
 }
 
-void* MemoryMap::Allocate(MemoryKind kind, uint64_t bytes) {
+void* MemoryMap::Allocate(MemoryKind kind, uint64_t bytes, uint64_t page_bytes) {
   void* data = nullptr;
   if (bytes == 0 || posix_memalign(&data, kAlignment, bytes + kGuard) != 0) return nullptr;
   std::memset(data, kNewMemory, bytes + kGuard);
-  allocations_[reinterpret_cast<uintptr_t>(data)] = {kind, bytes};
-  (kind == MemoryKind::kDevice ? device_bytes_ : pinned_bytes_) += bytes;
+  const bool in_pages = page_bytes > 0;
+  const uint64_t taken = in_pages ? (bytes + page_bytes - 1) / page_bytes * page_bytes : bytes;
+  allocations_[reinterpret_cast<uintptr_t>(data)] = {kind, bytes, taken, /*is_locked=*/false, in_pages};
+  (kind == MemoryKind::kDevice ? device_bytes_ : pinned_bytes_) += taken;
   return data;
 }
 
-absl::Status MemoryMap::Release(MemoryKind kind, void* data) {
+absl::Status MemoryMap::Release(MemoryKind kind, void* data, bool in_pages) {
   if (data == nullptr) return absl::OkStatus();
   const auto found = allocations_.find(reinterpret_cast<uintptr_t>(data));
-  if (found == allocations_.end() || found->second.kind != kind || found->second.is_locked)
+  if (found == allocations_.end() || found->second.kind != kind || found->second.is_locked ||
+      found->second.in_pages != in_pages)
     return absl::InvalidArgumentError(fmt::format("{} was not allocated so, or is free already", data));
   const uint64_t bytes = found->second.bytes;
   const auto* guard = static_cast<const unsigned char*>(data) + bytes;
   bool intact = true;
   for (size_t i = 0; i < kGuard; ++i) intact = intact && guard[i] == kNewMemory;
-  (kind == MemoryKind::kDevice ? device_bytes_ : pinned_bytes_) -= bytes;
+  (kind == MemoryKind::kDevice ? device_bytes_ : pinned_bytes_) -= found->second.taken;
   allocations_.erase(found);
   absl::Status status;
   if (!intact)
@@ -49,7 +52,7 @@ absl::Status MemoryMap::Release(MemoryKind kind, void* data) {
 }
 
 absl::Status MemoryMap::Lock(void* data, uint64_t bytes) {
-  const Allocation allocation = {MemoryKind::kPinned, bytes, /*is_locked=*/true};
+  const Allocation allocation = {MemoryKind::kPinned, bytes, bytes, /*is_locked=*/true};
   if (!allocations_.emplace(reinterpret_cast<uintptr_t>(data), allocation).second)
     return absl::InvalidArgumentError(fmt::format("{} is locked already", data));
   pinned_bytes_ += bytes;

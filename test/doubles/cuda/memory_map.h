@@ -17,11 +17,13 @@ class MemoryMap {
  public:
   ~MemoryMap();
 
-  // Filled with 0xCD. Of the heap and, under AddressSanitizer, exactly as long as asked for.
-  void* Allocate(MemoryKind kind, uint64_t bytes);
+  // Filled with 0xCD. Of the heap and, under AddressSanitizer, exactly as long as asked for. With
+  // `page_bytes` it takes whole pages of them, which others can map.
+  void* Allocate(MemoryKind kind, uint64_t bytes, uint64_t page_bytes = 0);
 
-  // InvalidArgument for what was not allocated so; Internal when something behind its end was written.
-  absl::Status Release(MemoryKind kind, void* data);
+  // InvalidArgument for what was not allocated so, in pages or not; Internal when something behind its end
+  // was written.
+  absl::Status Release(MemoryKind kind, void* data, bool in_pages = false);
 
   // Memory of others, as if it had been allocated page-locked; it may not be released. InvalidArgument for
   // what is locked already, and for what was not.
@@ -39,7 +41,9 @@ class MemoryMap {
   struct Allocation {
     MemoryKind kind;
     uint64_t bytes;
+    uint64_t taken = bytes;  // of the device or the host
     bool is_locked = false;  // and not ours
+    bool in_pages = false;
   };
 
   std::map<uintptr_t, Allocation> allocations_;  // by first byte

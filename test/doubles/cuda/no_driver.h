@@ -19,6 +19,9 @@ class NoDriver : public Driver {
   absl::Status FreeHost(void*) override { return No(); }
   absl::Status LockHost(void*, uint64_t) override { return No(); }
   absl::Status UnlockHost(void*) override { return No(); }
+  uint64_t MappablePageBytes() override { return 0; }
+  absl::StatusOr<MappableMemory> MallocMappable(uint64_t) override { return No(); }
+  absl::Status FreeMappable(const MappableMemory&) override { return No(); }
   absl::Status Zero(void*, uint64_t) override { return No(); }
   absl::Status Copy(void*, const void*, uint64_t) override { return No(); }
   absl::Status CopyAsync(void*, const void*, uint64_t, StreamHandle) override { return No(); }

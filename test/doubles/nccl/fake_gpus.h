@@ -1,10 +1,11 @@
 // GPUs for tests of collectives: the host's memory and threads (HostDriver), the project's own device code
-// compiled for the host, and a fake NCCL. One for all ranks, which are threads of the process.
+// compiled for the host, and the host's NCCL. One for all ranks, which are threads of the process.
 #pragma once
 
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -13,8 +14,8 @@
 #include "runtime/collective/communicator.h"
 #include "runtime/collective/nccl/device_side.h"
 #include "runtime/device/device.h"
-#include "test/doubles/nccl/fake_nccl.h"
 #include "test/doubles/nccl/host_driver.h"
+#include "test/doubles/nccl/host_nccl.h"
 
 namespace ft::testing {
 
@@ -43,13 +44,60 @@ class Marks {
 
 class FakeGpus {
  public:
-  CudaSide Side() { return {.driver = &driver_, .rank_sum = cuda::RankSum, .nccl = nccl_}; }
-  FakeNccl& nccl() { return *nccl_; }
+  explicit FakeGpus(int nccl_version = 22809, bool declines = false)
+      : nccl_version_(nccl_version), declines_(declines) {}
+
+  // Of a rank.
+  CudaSide Side() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    nccls_.push_back(std::make_shared<HostNccl>(nccl_version_, declines_));
+    return {.driver = &driver_, .rank_sum = cuda::RankSum, .nccl = nccls_.back()};
+  }
   HostDriver& driver() { return driver_; }
 
+  // What the communicators of a rank of the world tell of themselves from now on.
+  void BreakRank(int world_rank, nccl::Result error) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& one : nccls_) {
+      if (one->world_rank() == world_rank) one->Break(error);
+    }
+  }
+
+  // Of all ranks.
+  int communicators() {
+    return Sum([](HostNccl& one) { return one.communicators(); });
+  }
+  int registrations() {
+    return Sum([](HostNccl& one) { return one.registrations(); });
+  }
+  int windows() {
+    return Sum([](HostNccl& one) { return one.windows(); });
+  }
+  int aborts() {
+    return Sum([](HostNccl& one) { return one.aborts(); });
+  }
+  std::vector<nccl::CtaPolicy> policies() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<nccl::CtaPolicy> all;
+    for (const auto& one : nccls_)
+      for (const nccl::CtaPolicy policy : one->policies()) all.push_back(policy);
+    return all;
+  }
+
  private:
+  template <typename Count>
+  int Sum(const Count& count) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    int sum = 0;
+    for (const auto& one : nccls_) sum += count(*one);
+    return sum;
+  }
+
+  const int nccl_version_;
+  const bool declines_;
   HostDriver driver_;
-  const std::shared_ptr<FakeNccl> nccl_ = std::make_shared<FakeNccl>();
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<HostNccl>> nccls_;
 };
 
 // A communicator of GPUs with a stream of its own, whose calls wait for what they enqueue: for tests that

@@ -1,10 +1,7 @@
 #include "test/doubles/nccl/host_nccl.h"
 
-#include <atomic>
+#include <algorithm>
 #include <cstring>
-#include <functional>
-#include <future>
-#include <numeric>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -15,34 +12,26 @@
 #include "runtime/collective/local/local_communicator.h"
 #include "runtime/collective/rendezvous/tcp_store_client.h"
 #include "runtime/collective/shm/shm_communicator.h"
+#include "test/doubles/nccl/host_nccl_comm.h"
 
 namespace ft::testing {
 
 using nccl::CommHandle;
 using nccl::Result;
 
-struct HostNccl::Comm : std::enable_shared_from_this<Comm> {  // a stream may outlive it
-  std::shared_ptr<Store> store;
-  std::string key;
-  std::unique_ptr<Communicator> inner;
-  std::atomic<Communicator*> ready = nullptr;  // `inner`, for other threads
-  int splits = 0;
-  std::atomic<bool> failed = false;
-  std::future<absl::Status> busy;  // making this one, or splitting it
-
-  CommHandle handle() { return reinterpret_cast<CommHandle>(this); }
-};
-
 namespace {
 
 using Comm = HostNccl::Comm;
-using Kind = NcclCall::Kind;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
+constexpr char kConnected[] = "connected", kFinalized[] = "finalized";
+constexpr int kQuestions = 3;  // about a group until it is enqueued
 
 Comm* CommOf(CommHandle handle) { return reinterpret_cast<Comm*>(handle); }
 
 absl::Status Join(Comm& comm, int rank, int size) {
+  comm.rank = rank;
+  comm.size = size;
   if (size == 1) {
     comm.inner = CreateLocalCommunicator();
     comm.ready = comm.inner.get();
@@ -54,6 +43,10 @@ absl::Status Join(Comm& comm, int rank, int size) {
   options.size = size;
   options.timeout = kPatience;
   options.connect_timeout = kPatience;
+  options.interrupted = [&comm] {
+    const bool aborted = comm.failed || (comm.parent != nullptr && comm.parent->failed);
+    return aborted ? absl::CancelledError("aborted") : absl::OkStatus();
+  };
   for (int r = 0; r < size; ++r) options.members.push_back(absl::StrCat("rank ", r, " of emulated NCCL"));
   FT_ASSIGN_OR_RETURN(comm.inner, CreateShmCommunicator(comm.store.get(), options));
   comm.ready = comm.inner.get();
@@ -79,85 +72,42 @@ absl::Status SplitOff(Comm& parent, int color, int key, Comm& child) {
   if (color == nccl::kNoColor) return absl::OkStatus();
   const auto [rank, size] = PlaceInSplit(wishes, parent.inner->rank());
   child.store = parent.store;
+  child.parent = &parent;
   child.key = absl::StrCat(parent.key, "/", number, "/", color);
   return Join(child, rank, size);
 }
 
-absl::Status RunCollective(Communicator& inner, const NcclCall& call) {
-  const CollectiveLabel label{"emulated NCCL", 0};
-  switch (call.kind) {
-    case Kind::kAllGather:
-      return inner.AllGather(call.src, call.dst, call.bytes(), label);
-    case Kind::kReduceScatter:
-      return inner.ReduceScatter(call.src, call.dst, call.count, TypeOf(call.type), label);
-    case Kind::kAllReduce: {
-      const ReducePart part{call.src, call.dst, call.count, TypeOf(call.type)};
-      return inner.AllReduce(absl::MakeConstSpan(&part, 1), label);
-    }
-    case Kind::kBroadcast:
-      if (call.src != call.dst) std::memcpy(call.dst, call.src, call.bytes());
-      return inner.Broadcast(call.dst, call.bytes(), call.peer, label);
-    case Kind::kSend:
-    case Kind::kRecv:
-      break;
-  }
-  return absl::InternalError("not a collective");
-}
-
-// Each rank in turn shows everyone all that it sends; whoever is meant takes it.
-absl::Status RunTransfers(Communicator& inner, const std::vector<const NcclCall*>& calls) {
-  const auto size = static_cast<size_t>(inner.size()), me = static_cast<size_t>(inner.rank());
-  std::vector<uint64_t> row(size), table(size * size);  // bytes from rank to rank
-  for (const NcclCall* call : calls) {
-    if (call->kind == Kind::kSend) row[static_cast<size_t>(call->peer)] += call->bytes();
-  }
-  FT_RETURN_IF_ERROR(inner.AllGather(row.data(), table.data(), size * 8, {"sizes of transfers", 0}));
-  for (size_t from = 0; from < size; ++from) {
-    const auto begin = table.begin() + static_cast<ptrdiff_t>(from * size);
-    std::vector<std::byte> shown(std::accumulate(begin, begin + static_cast<ptrdiff_t>(size), uint64_t{0}));
-    std::vector<uint64_t> at(size);
-    std::exclusive_scan(begin, begin + static_cast<ptrdiff_t>(size), at.begin(), uint64_t{0});
-    for (const NcclCall* call : calls) {
-      if (from != me || call->kind != Kind::kSend) continue;
-      std::memcpy(shown.data() + at[static_cast<size_t>(call->peer)], call->src, call->bytes());
-      at[static_cast<size_t>(call->peer)] += call->bytes();
-    }
-    FT_RETURN_IF_ERROR(inner.Broadcast(shown.data(), shown.size(), static_cast<int>(from), {"transfers", 0}));
-    uint64_t taken = 0;
-    for (const NcclCall* call : calls) {
-      if (call->kind != Kind::kRecv || static_cast<size_t>(call->peer) != from) continue;
-      if (taken + call->bytes() > table[from * size + me]) return absl::InternalError("less was sent");
-      std::memcpy(call->dst, shown.data() + at[me] + taken, call->bytes());
-      taken += call->bytes();
-    }
-    if (from != me && taken != table[from * size + me]) return absl::InternalError("more was sent");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status RunGroup(Communicator& inner, const std::vector<NcclCall>& calls) {
-  std::vector<const NcclCall*> transfers;
-  for (const NcclCall& call : calls) {
-    if (call.is_transfer()) {
-      transfers.push_back(&call);
-    } else {
-      FT_RETURN_IF_ERROR(RunCollective(inner, call));
-    }
-  }
-  return transfers.empty() ? absl::OkStatus() : RunTransfers(inner, transfers);
+// Every rank makes a window of as many bytes.
+absl::Status AgreeOnWindow(Communicator& inner, size_t bytes) {
+  std::vector<size_t> all(static_cast<size_t>(inner.size()));
+  FT_RETURN_IF_ERROR(inner.AllGather(&bytes, all.data(), sizeof(bytes), {"windows", 0}));
+  const bool same = std::all_of(all.begin(), all.end(), [&](size_t one) { return one == bytes; });
+  return same ? absl::OkStatus() : absl::InternalError("ranks disagree on a window");
 }
 
 }  // namespace
 
-HostNccl::HostNccl(int version) : version_(version) {}
+HostNccl::HostNccl(int version, bool declines) : version_(version), declines_(declines) {}
 HostNccl::~HostNccl() = default;
+
+int HostNccl::communicators() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return static_cast<int>(comms_.size());
+}
+
+std::vector<nccl::CtaPolicy> HostNccl::policies() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return policies_;
+}
 
 Result HostNccl::GetVersion(int* version) {
   *version = version_;
   return nccl::kSuccess;
 }
-const char* HostNccl::GetErrorString(Result) { return "an error of emulated NCCL"; }
-const char* HostNccl::GetLastError(CommHandle) { return ""; }
+const char* HostNccl::GetErrorString(Result result) {
+  return result == nccl::kRemoteError ? "remote process exited or there was a network error" : "some error";
+}
+const char* HostNccl::GetLastError(CommHandle) { return "emulated, with\ntwo lines"; }
 
 Result HostNccl::GetUniqueId(nccl::UniqueId* id) {
   auto server = TcpStoreServer::Start(0);
@@ -166,6 +116,7 @@ Result HostNccl::GetUniqueId(nccl::UniqueId* id) {
   std::memset(id->internal, 0, sizeof(id->internal));
   const std::string port = absl::StrCat(server_->port());
   std::memcpy(id->internal, port.data(), port.size());
+  id->internal[127] = '\xFF';  // it has any bytes
   return nccl::kSuccess;
 }
 
@@ -178,12 +129,17 @@ HostNccl::Comm* HostNccl::NewComm() {
 
 void HostNccl::Forget(Comm* comm) {
   if (comm->busy.valid()) comm->busy.wait();
+  comm->AwaitNoneHeld();
+  ForgetWindows(comm->handle());
   const std::lock_guard<std::mutex> lock(mutex_);
   comms_.erase(comm->shared_from_this());
 }
 
 Result HostNccl::CommInitRankConfig(CommHandle* comm, int ranks, const nccl::UniqueId& id, int rank,
-                                    nccl::Config*) {
+                                    nccl::Config* config) {
+  if (config->blocking != 0 || PolicyOf(*config, version_) != nccl::CtaPolicy::kLibrarys || rank >= ranks)
+    return nccl::kInvalidArgument;
+  world_rank_ = rank;
   Comm* made = NewComm();
   made->busy =
       std::async(std::launch::async, [made, id, rank, ranks] { return Connect(*made, id, rank, ranks); });
@@ -191,18 +147,33 @@ Result HostNccl::CommInitRankConfig(CommHandle* comm, int ranks, const nccl::Uni
   return nccl::kInProgress;
 }
 
-Result HostNccl::CommSplit(CommHandle handle, int color, int key, CommHandle* made, nccl::Config*) {
+Result HostNccl::CommSplit(CommHandle handle, int color, int key, CommHandle* made, nccl::Config* config) {
+  const nccl::CtaPolicy policy = PolicyOf(*config, version_);
+  if (config->blocking != 0 || config->split_share != 0 || !Knows(version_, policy))
+    return nccl::kInvalidArgument;
   Comm& parent = *CommOf(handle);
   Comm* child = color == nccl::kNoColor ? nullptr : NewComm();
+  if (child != nullptr) child->copy_engines = policy == nccl::CtaPolicy::kZero;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    policies_.push_back(policy);
+  }
   *made = child == nullptr ? nullptr : child->handle();
   parent.busy = std::async(std::launch::async, [&parent, color, key, child] {
     Comm nobody;
-    return SplitOff(parent, color, key, child == nullptr ? nobody : *child);
+    const absl::Status split = SplitOff(parent, color, key, child == nullptr ? nobody : *child);
+    if (child != nullptr) child->parent = nullptr;
+    return split;
   });
-  return nccl::kInProgress;
+  return nccl::kSuccess;  // as NCCL says although it goes on
 }
 
-Result HostNccl::CommFinalize(CommHandle) { return nccl::kSuccess; }
+Result HostNccl::CommFinalize(CommHandle handle) {
+  Comm& comm = *CommOf(handle);
+  comm.finalizing = true;
+  if (comm.size > 1) comm.Come(kFinalized);
+  return nccl::kInProgress;
+}
 
 Result HostNccl::CommDestroy(CommHandle handle) {
   Forget(CommOf(handle));
@@ -211,6 +182,8 @@ Result HostNccl::CommDestroy(CommHandle handle) {
 
 Result HostNccl::CommAbort(CommHandle handle) {
   Comm* comm = CommOf(handle);
+  ++aborts_;
+  comm->failed = true;
   if (Communicator* inner = comm->ready) inner->Abort(absl::UnavailableError("aborted"));
   Forget(comm);
   return nccl::kSuccess;
@@ -218,38 +191,83 @@ Result HostNccl::CommAbort(CommHandle handle) {
 
 Result HostNccl::CommGetAsyncError(CommHandle handle, Result* error) {
   Comm& comm = *CommOf(handle);
+  if (*error = broken_; *error != nccl::kSuccess) return nccl::kSuccess;
   *error = nccl::kInProgress;
   if (comm.busy.valid()) {
     if (comm.busy.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return nccl::kSuccess;
     if (!comm.busy.get().ok()) comm.failed = true;
   }
-  *error = comm.failed ? nccl::kRemoteError : nccl::kSuccess;
+  if (comm.failed) {
+    *error = nccl::kRemoteError;
+    return nccl::kSuccess;
+  }
+  if (comm.size > 1 && comm.connecting) {
+    if (!comm.HaveAllCome(kConnected)) return nccl::kSuccess;
+    comm.connecting = false;
+  }
+  if (comm.finalizing && (comm.holds() || (comm.size > 1 && !comm.HaveAllCome(kFinalized))))
+    return nccl::kSuccess;
+  if (comm.questions-- > 0) return nccl::kSuccess;
+  *error = nccl::kSuccess;
+  comm.taken = false;
   return nccl::kSuccess;
 }
 
-Result HostNccl::CommRegister(CommHandle, void*, size_t, void** registration) {
-  *registration = nullptr;
+Result HostNccl::CommRegister(CommHandle, void* data, size_t, void** registration) {
+  ++registrations_;
+  *registration = data;
   return nccl::kSuccess;
 }
-Result HostNccl::CommDeregister(CommHandle, void*) { return nccl::kSuccess; }
+Result HostNccl::CommDeregister(CommHandle, void*) {
+  --registrations_;
+  return nccl::kSuccess;
+}
 
-void HostNccl::Interrupt() {
+Result HostNccl::CommWindowRegister(CommHandle handle, void* data, size_t bytes, nccl::WindowHandle* window,
+                                    int flags) {
+  if (data == nullptr || bytes == 0 || flags != nccl::kSymmetric) return nccl::kInvalidArgument;
+  *window = nullptr;
+  if (declines_ || !HasWindowsAt(version_)) return nccl::kSuccess;
+  Comm& comm = *CommOf(handle);
+  comm.busy = std::async(std::launch::async, [this, &comm, data, bytes, window]() -> absl::Status {
+    FT_RETURN_IF_ERROR(AgreeOnWindow(*comm.inner, bytes));
+    *window = AddWindow(comm.handle(), data, bytes);
+    return absl::OkStatus();
+  });
+  return nccl::kInProgress;
+}
+Result HostNccl::CommWindowDeregister(CommHandle comm, nccl::WindowHandle window) {
+  return RemoveWindow(comm, window);
+}
+
+void HostNccl::Interrupt(CommHandle handle) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const std::shared_ptr<Comm>& comm : comms_) {
+    if (comm->handle() != handle || !comm->calling) continue;
     if (Communicator* inner = comm->ready) inner->Abort(absl::UnavailableError("interrupted"));
   }
 }
 
+Result HostNccl::Admit(CommHandle comm) {
+  return CommOf(comm)->taken ? nccl::kInvalidArgument : nccl::kSuccess;
+}
+
 Result HostNccl::Enqueue(CommHandle handle, CUstream_st& stream, std::vector<NcclCall> calls) {
-  const int error = stream.Submit("a group of NCCL calls",
-                                  [comm = CommOf(handle)->shared_from_this(), calls = std::move(calls)] {
-                                    // As with NCCL an error does not stop the stream: the communicator tells
-                                    // of it.
-                                    if (!comm->failed && !RunGroup(*comm->inner, calls).ok())
-                                      comm->failed = true;
-                                    return 0;
-                                  });
-  return error == 0 ? nccl::kSuccess : nccl::kUnhandledCudaError;
+  Comm& comm = *CommOf(handle);
+  comm.taken = true;
+  comm.questions = kQuestions;
+  if (comm.size > 1 && !std::exchange(comm.connected, true)) {
+    comm.connecting = true;
+    comm.Come(kConnected);
+  }
+  const auto held = std::make_shared<const Held>(comm.shared_from_this());
+  comm.calling = true;
+  const int error = stream.Submit("a group of NCCL calls", [held, calls = std::move(calls)] {
+    RunGroup(held->comm(), calls);
+    return 0;
+  });
+  comm.calling = false;
+  return error == 0 ? nccl::kInProgress : nccl::kUnhandledCudaError;
 }
 
 }  // namespace ft::testing

@@ -1,5 +1,7 @@
 #include "test/doubles/nccl/nccl_double.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace ft::testing {
@@ -50,6 +52,76 @@ SplitPlace PlaceInSplit(const std::vector<SplitWish>& wishes, int own) {
   return place;
 }
 
+nccl::CtaPolicy PolicyOf(const nccl::Config& config, int version) {
+  return version >= 22700 && config.size >= sizeof(nccl::Config) ? config.cta_policy
+                                                                 : nccl::CtaPolicy::kLibrarys;
+}
+
+bool Knows(int version, nccl::CtaPolicy policy) {
+  return policy != nccl::CtaPolicy::kZero || version >= 22800;
+}
+
+bool HasWindowsAt(int version) { return version >= 22700; }
+
+NcclShape ShapeOf(const NcclCall& call) {
+  const bool reads = call.kind == Kind::kReduceScatter || call.kind == Kind::kAllReduce;
+  const bool writes =
+      call.kind == Kind::kAllGather || call.kind == Kind::kAllReduce || call.kind == Kind::kBroadcast;
+  return {.kind = call.kind,
+          .type = call.type,
+          .count = call.count,
+          .read = reads ? call.src_at : NcclPlace{},
+          .written = writes ? call.dst_at : NcclPlace{}};
+}
+
+nccl::WindowHandle NcclDouble::AddWindow(CommHandle comm, const void* data, size_t bytes) {
+  const std::lock_guard<std::mutex> lock(windows_mutex_);
+  auto& windows = windows_[comm];
+  windows.push_back({.data = static_cast<const std::byte*>(data), .bytes = bytes});
+  return reinterpret_cast<nccl::WindowHandle>(&windows.back());
+}
+
+Result NcclDouble::RemoveWindow(CommHandle comm, nccl::WindowHandle window) {
+  const std::lock_guard<std::mutex> lock(windows_mutex_);
+  for (Window& known : windows_[comm]) {
+    if (reinterpret_cast<nccl::WindowHandle>(&known) != window || known.removed) continue;
+    known.removed = true;
+    return nccl::kSuccess;
+  }
+  return nccl::kInvalidArgument;
+}
+
+void NcclDouble::ForgetWindows(CommHandle comm) {
+  const std::lock_guard<std::mutex> lock(windows_mutex_);
+  windows_.erase(comm);
+}
+
+int NcclDouble::CountWindows() {
+  const std::lock_guard<std::mutex> lock(windows_mutex_);
+  ptrdiff_t count = 0;
+  for (const auto& [comm, windows] : windows_)
+    count += std::count_if(windows.begin(), windows.end(), [](const Window& one) { return !one.removed; });
+  return static_cast<int>(count);
+}
+
+Result NcclDouble::Locate(NcclCall& call) {
+  const std::lock_guard<std::mutex> lock(windows_mutex_);
+  const auto& windows = windows_[call.comm];
+  const auto find = [&](const void* data) {
+    const auto* address = static_cast<const std::byte*>(data);
+    for (size_t i = 0; i < windows.size(); ++i) {
+      const Window& window = windows[i];
+      if (!window.removed && address >= window.data && address < window.data + window.bytes)
+        return NcclPlace{static_cast<int64_t>(i), address - window.data};
+    }
+    return NcclPlace{};
+  };
+  call.src_at = find(call.src);
+  call.dst_at = find(call.dst);
+  const bool one_sided = !call.is_transfer() && (call.src_at.window < 0) != (call.dst_at.window < 0);
+  return one_sided ? nccl::kInvalidUsage : nccl::kSuccess;
+}
+
 Result NcclDouble::GroupStart() {
   ++group_depth;
   return nccl::kSuccess;
@@ -62,6 +134,7 @@ Result NcclDouble::GroupEnd() {
 
 Result NcclDouble::Add(NcclCall call) {
   if (const Result refused = Admit(call.comm); refused != nccl::kSuccess) return refused;
+  if (const Result refused = Locate(call); refused != nccl::kSuccess) return refused;
   group.push_back(call);
   return group_depth > 0 ? nccl::kSuccess : Flush();
 }

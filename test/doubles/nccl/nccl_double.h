@@ -1,7 +1,12 @@
-// What the doubles of NCCL have in common: calls come in groups, each of one communicator and one stream, and
-// only sums are reduced.
+// What is allowed of calls and windows, whatever carries them out: calls come in groups, each of one
+// communicator and one stream, only sums are reduced, and of windows both ends of a collective lie in one, at
+// the same places on every rank.
 #pragma once
 
+#include <array>
+#include <deque>
+#include <map>
+#include <mutex>
 #include <vector>
 
 #include "runtime/backends/cuda/device_code/gpu.h"  // the host's CUstream_st
@@ -11,6 +16,14 @@
 namespace ft::testing {
 
 DType TypeOf(nccl::DataType type);
+
+// Where a buffer lies on its rank: in which of the communicator's windows, as they were made, and at which
+// byte of it.
+struct NcclPlace {
+  int64_t window = -1;  // none
+  int64_t offset = 0;
+  bool operator==(const NcclPlace&) const = default;
+};
 
 struct NcclCall {
   enum class Kind { kAllGather, kReduceScatter, kAllReduce, kBroadcast, kSend, kRecv };
@@ -23,10 +36,21 @@ struct NcclCall {
   int peer;  // or root
   nccl::CommHandle comm;
   void* stream;
+  NcclPlace src_at = {}, dst_at = {};
 
   size_t bytes() const { return count * SizeOf(TypeOf(type)); }
   bool is_transfer() const { return kind == Kind::kSend || kind == Kind::kRecv; }
 };
+
+// What has to be the same of a collective on every rank.
+struct NcclShape {
+  NcclCall::Kind kind = NcclCall::Kind::kAllGather;
+  nccl::DataType type = nccl::kInt8;
+  size_t count = 0;
+  NcclPlace read = {}, written = {};  // where others read, and where they write
+  bool operator==(const NcclShape&) const = default;
+};
+NcclShape ShapeOf(const NcclCall& call);
 
 // What a rank wished for in a split.
 struct SplitWish {
@@ -38,6 +62,12 @@ struct SplitPlace {
 };
 // Where rank `own` of the old communicator stands among those of its color: by their keys, then their ranks.
 SplitPlace PlaceInSplit(const std::vector<SplitWish>& wishes, int own);
+
+// What a library of that version takes from a configuration, whether it knows that, and whether it has
+// windows.
+nccl::CtaPolicy PolicyOf(const nccl::Config& config, int version);
+bool Knows(int version, nccl::CtaPolicy policy);
+bool HasWindowsAt(int version);
 
 class NcclDouble : public nccl::NcclApi {
  public:
@@ -57,14 +87,31 @@ class NcclDouble : public nccl::NcclApi {
                     void* stream) final;
 
  protected:
+  // A window that all ranks of the communicator have agreed on, until it is removed.
+  nccl::WindowHandle AddWindow(nccl::CommHandle comm, const void* data, size_t bytes);
+  nccl::Result RemoveWindow(nccl::CommHandle comm, nccl::WindowHandle window);
+  void ForgetWindows(nccl::CommHandle comm);
+  int CountWindows();  // of all communicators
+
   // Whether the communicator takes a call now.
   virtual nccl::Result Admit(nccl::CommHandle) { return nccl::kSuccess; }
   // A group of calls, at least one, begins on its stream.
   virtual nccl::Result Enqueue(nccl::CommHandle comm, CUstream_st& stream, std::vector<NcclCall> calls) = 0;
 
  private:
+  struct Window {
+    const std::byte* data;
+    size_t bytes;
+    bool removed = false;
+  };
+
   nccl::Result Add(NcclCall call);
   nccl::Result Flush();
+  // Fills in where its buffers lie. Refuses collectives one end of which is in a window and the other is not.
+  nccl::Result Locate(NcclCall& call);
+
+  std::mutex windows_mutex_;
+  std::map<nccl::CommHandle, std::deque<Window>> windows_;
 };
 
 }  // namespace ft::testing

@@ -29,10 +29,9 @@ absl::Status MeasureGroup(const CalibrationSession& session, const CalibrationGr
                           std::vector<double>& spreads, Target& target) {
   // Of ranks that lie unevenly on nodes no file can say which they were.
   if (group.layout.most_on_node != group.layout.least_on_node) return absl::OkStatus();
-  FT_ASSIGN_OR_RETURN(
-      const std::unique_ptr<LinkProbe> probe,
-      LinkProbe::Create(session.device(), *group.communicator, kSizes[std::size(kSizes) - 1]));
   for (const proto::Opcode kind : kKinds) {
+    FT_ASSIGN_OR_RETURN(const std::unique_ptr<LinkProbe> probe,
+                        LinkProbe::Create(session.device(), group.Of(kind), kSizes[std::size(kSizes) - 1]));
     Target::Collective* measured = target.add_collectives();
     measured->set_opcode(kind);
     measured->set_nodes(static_cast<uint32_t>(group.layout.nodes));
@@ -151,14 +150,12 @@ absl::Status MeasureOverlap(KernelBench& bench, double seconds, Target& target) 
   const CalibrationSession& session = bench.session();
   FT_RETURN_IF_ERROR(AddReference(bench));
   const std::vector<Command> product = bench.commands();
-  std::unique_ptr<LinkProbe> probe;
-  if (!session.groups().empty()) {
-    FT_ASSIGN_OR_RETURN(
-        probe, LinkProbe::Create(session.device(), *session.groups()[0].communicator, kBesideProducts));
-  }
-  const double each = seconds / (probe == nullptr ? 1 : std::size(kKinds) + 1);
+  const bool alone = session.groups().empty();
+  const double each = seconds / (alone ? 1 : std::size(kKinds) + 1);
   for (const proto::Opcode kind : kKinds) {
-    if (probe == nullptr) break;
+    if (alone) break;
+    FT_ASSIGN_OR_RETURN(const std::unique_ptr<LinkProbe> probe,
+                        LinkProbe::Create(session.device(), session.groups()[0].Of(kind), kBesideProducts));
     const std::unique_ptr<HostTask> task =
         probe->TaskOf({.opcode = kind, .dtype = DType::kF32, .bytes = kBesideProducts});
     const Command command = Command::Call(task.get(), &kInfo);

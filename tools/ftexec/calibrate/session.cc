@@ -39,6 +39,7 @@ absl::StatusOr<std::unique_ptr<CalibrationSession>> CalibrationSession::Meet(con
                                   .label = "a calibration",
                                   .instruction_set = std::string(device.best_instruction_set()),
                                   .gpu = device.gpu(),
+                                  .gpu_page_bytes = device.gpu_page_bytes(),
                                   .timeout = flags.timeout};
   FT_ASSIGN_OR_RETURN(session->rendezvous_, Rendezvous::Join(job.environment, options));
   FT_RETURN_IF_ERROR(device.CheckGpus(session->rendezvous_->peers()));
@@ -80,13 +81,17 @@ absl::Status CalibrationSession::Connect(const Flags& flags) {
         (AxisSize(mesh, proto::AXIS_SHARD) == ranks || AxisSize(mesh, proto::AXIS_REPLICA) == ranks);
     if (AxisSize(mesh, axis) < 2 || is_known) continue;
     groups_.push_back({.axis = axis, .layout = LayoutOnNodes(mesh, axis, hosts)});
-    members.push_back({AxisGroup(mesh, axis, rank)});
+    members.push_back({.ranks = AxisGroup(mesh, axis, rank), .gathers = true});
+    members.push_back({.ranks = AxisGroup(mesh, axis, rank)});
   }
   // The host's own, where collectives can reach its memory.
   const bool shares_host = !options.cuda.has_value();
-  if (shares_host) members.push_back({AxisGroup(mesh, proto::AXIS_WORLD, rank)});
+  if (shares_host) members.push_back({.ranks = AxisGroup(mesh, proto::AXIS_WORLD, rank)});
   FT_ASSIGN_OR_RETURN(auto made, CreateCommunicators(*rendezvous_, members, options));
-  for (size_t i = 0; i < groups_.size(); ++i) groups_[i].communicator = std::move(made[i]);
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    groups_[i].gathers = std::move(made[2 * i]);
+    groups_[i].sums = std::move(made[2 * i + 1]);
+  }
   if (shares_host) {
     host_ = std::move(made.back());
     return absl::OkStatus();
@@ -105,7 +110,10 @@ int CalibrationSession::ranks_on_node() const {
 void CalibrationSession::Cancel(const absl::Status& reason) {
   monitor_->Cancel(reason);
   host_->Abort(reason);
-  for (const CalibrationGroup& group : groups_) group.communicator->Abort(reason);
+  for (const CalibrationGroup& group : groups_) {
+    group.gathers->Abort(reason);
+    group.sums->Abort(reason);
+  }
   device().Cancel(reason);
 }
 

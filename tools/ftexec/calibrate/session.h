@@ -25,7 +25,12 @@ namespace ft {
 struct CalibrationGroup {
   proto::Axis axis = proto::AXIS_SHARD;
   NodeLayout layout;
-  std::unique_ptr<Communicator> communicator = nullptr;
+  // As in training, gathers and sums have one each.
+  std::unique_ptr<Communicator> gathers = nullptr, sums = nullptr;
+
+  Communicator& Of(proto::Opcode collective) const {
+    return collective == proto::ALL_GATHER ? *gathers : *sums;
+  }
 };
 
 class CalibrationSession {

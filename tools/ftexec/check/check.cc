@@ -97,6 +97,7 @@ class JobCheck {
         .instruction_set =
             prepared_.device == nullptr ? "" : std::string(prepared_.device->best_instruction_set()),
         .gpu = prepared_.device == nullptr ? "" : prepared_.device->gpu(),
+        .gpu_page_bytes = prepared_.device == nullptr ? 0 : prepared_.device->gpu_page_bytes(),
         .timeout = flags_.timeout};
     FT_ASSIGN_OR_RETURN(peers_.rendezvous, Rendezvous::Join(environment_, options));
     FT_ASSIGN_OR_RETURN(peers_.monitor, PeerMonitor::Start(*peers_.rendezvous));

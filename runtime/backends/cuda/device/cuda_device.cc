@@ -57,6 +57,18 @@ absl::StatusOr<std::unique_ptr<Memory>> CudaDevice::Allocate(uint64_t bytes) {
   return AllocateDeviceMemory(state_, platform_.properties.name, bytes);
 }
 
+uint64_t CudaDevice::mappable_page_bytes() {
+  return state_.MakeCurrent() ? state_.driver.MappablePageBytes() : 0;
+}
+
+absl::StatusOr<std::unique_ptr<Memory>> CudaDevice::AllocateMappable(uint64_t bytes) {
+  std::string note;
+  absl::StatusOr<std::unique_ptr<Memory>> memory =
+      AllocateMappableMemory(state_, platform_.properties.name, bytes, note);
+  if (!note.empty()) notes_.push_back(std::move(note));
+  return memory;
+}
+
 absl::StatusOr<std::unique_ptr<Memory>> CudaDevice::AllocateHost(uint64_t bytes) {
   std::string note;
   absl::StatusOr<std::unique_ptr<Memory>> memory =

@@ -26,6 +26,8 @@ class CudaDevice final : public Device {
   std::string description() const override;
   bool host_accessible() const override { return false; }
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(uint64_t bytes) override;
+  uint64_t mappable_page_bytes() override;
+  absl::StatusOr<std::unique_ptr<Memory>> AllocateMappable(uint64_t bytes) override;
   absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(uint64_t bytes) override;
   absl::StatusOr<std::unique_ptr<Stream>> CreateStream(std::string name, size_t max_enqueued) override;
   std::unique_ptr<Event> CreateEvent() override;

@@ -31,6 +31,26 @@ TEST_F(CudaDeviceTest, AnArenaIsOneAllocationZeroedAndFreed) {
   }
 }
 
+TEST_F(CudaDeviceTest, MemoryThatOthersCanMapIsOfWholePages) {
+  ASSERT_EQ(device().mappable_page_bytes(), uint64_t{2} << 20);
+  const uint64_t before = device().used_bytes();
+  {
+    const auto memory = device().AllocateMappable(3000000);
+    ASSERT_TRUE(memory.ok()) << memory.status();
+    EXPECT_EQ((*memory)->bytes(), 3000000u);
+    EXPECT_EQ(device().used_bytes() - before, 4194304u);
+    std::vector<char> content(3000000, 1);
+    ASSERT_TRUE(device().Read(content.data(), (*memory)->data(), content.size()).ok());
+    EXPECT_EQ(content, std::vector<char>(3000000, 0));
+  }
+  EXPECT_EQ(device().used_bytes(), before);
+  EXPECT_EQ(Count("MallocMappable 3000000"), 1);
+  EXPECT_EQ(Count("FreeMappable"), 1);
+  EXPECT_EQ(device().notes(),
+            std::vector<std::string>{"took 4194304 bytes of memory that ranks of this host can "
+                                     "map, 1194304 more than asked"});
+}
+
 TEST_F(CudaDeviceTest, PinnedMemoryIsZeroedAndFreed) {
   {
     const auto memory = device().AllocateHost(1000);
@@ -87,6 +107,28 @@ TEST_F(SmallDeviceTest, OutOfMemoryNamesWantedFreeAndDevice) {
   EXPECT_NE(host.message().find("out of memory (emulated)"), absl::string_view::npos) << host;
   EXPECT_TRUE(device().status().ok()) << "the caller decides what becomes of a refused arena";
   EXPECT_TRUE(device().Allocate(uint64_t{1} << 20).ok());
+}
+
+TEST_F(SmallDeviceTest, OutOfMappableMemoryIsToldTheSame) {
+  EXPECT_EQ(device().AllocateMappable(uint64_t{5} << 30).status(),
+            device().Allocate(uint64_t{5} << 30).status());
+}
+
+// One whose driver knows nothing of virtual memory.
+class OldDeviceTest : public CudaDeviceTest {
+ protected:
+  static emulation::EmulatedMachine Old() {
+    emulation::EmulatedMachine machine;
+    machine.mappable_page_bytes = 0;
+    return machine;
+  }
+  OldDeviceTest() : CudaDeviceTest(Old()) {}
+};
+
+TEST_F(OldDeviceTest, HasNoMemoryThatOthersCanMap) {
+  EXPECT_EQ(device().mappable_page_bytes(), 0u);
+  EXPECT_TRUE(absl::IsFailedPrecondition(device().AllocateMappable(1000).status()));
+  EXPECT_TRUE(device().Allocate(1000).ok());
 }
 
 TEST_F(CudaDeviceTest, ADeviceThatCannotRunOurCodeIsRefusedAtTheStart) {

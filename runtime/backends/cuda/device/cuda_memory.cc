@@ -39,6 +39,24 @@ class CudaMemory final : public Memory {
   const uint64_t bytes_;
 };
 
+// Pages of the device that other processes may have mapped.
+class PagedMemory final : public Memory {
+ public:
+  PagedMemory(DeviceState& state, const MappableMemory& pages, uint64_t bytes)
+      : state_(state), pages_(pages), bytes_(bytes) {}
+  ~PagedMemory() override {
+    if (state_.MakeCurrent()) state_.driver.FreeMappable(pages_).IgnoreError();
+  }
+
+  void* data() const override { return pages_.data; }
+  uint64_t bytes() const override { return bytes_; }
+
+ private:
+  DeviceState& state_;
+  const MappableMemory pages_;
+  const uint64_t bytes_;
+};
+
 // Pages of the host that are locked.
 class LockedMemory final : public Memory {
  public:
@@ -107,6 +125,20 @@ absl::StatusOr<std::unique_ptr<Memory>> AllocateDeviceMemory(DeviceState& state,
   if (!data.ok()) return data.status();
   auto memory = std::make_unique<CudaMemory>(state, Place::kDevice, *data, bytes);
   FT_RETURN_IF_ERROR(state.driver.Zero(*data, AtLeastOne(bytes)));
+  return memory;
+}
+
+absl::StatusOr<std::unique_ptr<Memory>> AllocateMappableMemory(DeviceState& state,
+                                                               const std::string& device_name, uint64_t bytes,
+                                                               std::string& note) {
+  if (!state.MakeCurrent()) return state.failure.status();
+  const absl::StatusOr<MappableMemory> pages = state.driver.MallocMappable(AtLeastOne(bytes));
+  if (absl::IsResourceExhausted(pages.status())) return TooLittle(state, device_name, bytes);
+  if (!pages.ok()) return pages.status();
+  auto memory = std::make_unique<PagedMemory>(state, *pages, bytes);
+  FT_RETURN_IF_ERROR(state.driver.Zero(pages->data, AtLeastOne(bytes)));
+  note = absl::StrFormat("took %d bytes of memory that ranks of this host can map, %d more than asked",
+                         pages->bytes, pages->bytes - bytes);
   return memory;
 }
 

@@ -8,33 +8,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/backends/cuda/libraries/cuda_call.h"
+#include "runtime/backends/cuda/libraries/mappable_memory.h"
 #include "runtime/backends/cuda/libraries/nvml.h"
 #include "runtime/backends/cuda/library_error.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft::cuda {
 namespace {
-
-std::string Describe(cudaError_t error) {
-  return absl::StrCat(cudaGetErrorString(error), " (", cudaGetErrorName(error), ")");
-}
-
-// CUDA keeps the last error for whoever asks next, such as the launch of a kernel: it must not hear of this
-// one.
-absl::Status Failure(cudaError_t error, const std::string& call, const std::string& file, int line) {
-  cudaGetLastError();
-  const std::string message =
-      absl::StrCat(call, " failed: ", Describe(error), ", at ", file.substr(file.rfind('/') + 1), ":", line);
-  return error == cudaErrorMemoryAllocation ? absl::ResourceExhaustedError(message)
-                                            : absl::InternalError(message);
-}
-
-// Returns from the calling function when `call` fails. `...`: the call for the message, as for StrFormat.
-#define FT_CUDA_CALL(call, ...)                                                   \
-  do {                                                                            \
-    if (const cudaError_t ft_error = (call); ft_error != cudaSuccess)             \
-      return Failure(ft_error, absl::StrFormat(__VA_ARGS__), __FILE__, __LINE__); \
-  } while (false)
 
 std::string VersionText(int version) { return absl::StrFormat("%d.%d", version / 1000, version % 1000 / 10); }
 
@@ -67,20 +48,9 @@ struct MemoryOperations {
  private:
   static MemoryOperations Find() {
     MemoryOperations found;
-    Look("cuStreamBatchMemOp", found.batch);
-    Look("cuDeviceGetAttribute", found.attribute);
+    FindInDriver("cuStreamBatchMemOp", found.batch);
+    FindInDriver("cuDeviceGetAttribute", found.attribute);
     return found;
-  }
-  template <typename Function>
-  static void Look(const char* name, Function*& function) {
-    constexpr unsigned kVersion = 12000;  // of their signatures
-    void* found = nullptr;
-    cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-    if (cudaGetDriverEntryPointByVersion(name, &found, kVersion, cudaEnableDefault, &result) == cudaSuccess &&
-        result == cudaDriverEntryPointSuccess)
-      function = reinterpret_cast<Function*>(found);
-    else
-      cudaGetLastError();
   }
 };
 
@@ -193,6 +163,16 @@ absl::Status CudartDriver::LockHost(void* data, uint64_t bytes) {
 absl::Status CudartDriver::UnlockHost(void* data) {
   FT_CUDA_CALL(cudaHostUnregister(data), "cudaHostUnregister(%p)", data);
   return absl::OkStatus();
+}
+
+uint64_t CudartDriver::MappablePageBytes() { return ft::cuda::MappablePageBytes(); }
+
+absl::StatusOr<MappableMemory> CudartDriver::MallocMappable(uint64_t bytes) {
+  return ft::cuda::MallocMappable(bytes);
+}
+
+absl::Status CudartDriver::FreeMappable(const MappableMemory& memory) {
+  return ft::cuda::FreeMappable(memory);
 }
 
 absl::Status CudartDriver::Zero(void* device_data, uint64_t bytes) {

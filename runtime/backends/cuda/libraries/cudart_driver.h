@@ -22,6 +22,9 @@ class CudartDriver final : public Driver {
   absl::Status FreeHost(void* data) override;
   absl::Status LockHost(void* data, uint64_t bytes) override;
   absl::Status UnlockHost(void* data) override;
+  uint64_t MappablePageBytes() override;
+  absl::StatusOr<MappableMemory> MallocMappable(uint64_t bytes) override;
+  absl::Status FreeMappable(const MappableMemory& memory) override;
   absl::Status Zero(void* device_data, uint64_t bytes) override;
   absl::Status Copy(void* dst, const void* src, uint64_t bytes) override;
   absl::Status CopyAsync(void* dst, const void* src, uint64_t bytes, StreamHandle stream) override;

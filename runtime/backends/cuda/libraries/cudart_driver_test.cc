@@ -103,6 +103,25 @@ TEST_F(CudartDriverOnDeviceTest, CopiesInAGraph) {
   EXPECT_TRUE(driver_.Free(a).ok() && driver_.Free(b).ok() && driver_.FreeHost(host).ok());
 }
 
+TEST_F(CudartDriverOnDeviceTest, MemoryThatOthersCanMapIsReadAndWritten) {
+  const uint64_t page = driver_.MappablePageBytes();
+  if (page == 0) GTEST_SKIP() << "skipped: none on this device";
+  const FreeMemory before = *driver_.MemoryInfo();
+  const absl::StatusOr<MappableMemory> memory = driver_.MallocMappable(page * 40 + 1);
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  EXPECT_EQ(memory->bytes, page * 41);
+  EXPECT_GE(before.free - driver_.MemoryInfo()->free, page * 41);
+  auto* const data = static_cast<char*>(memory->data);
+  ASSERT_TRUE(driver_.Zero(data, memory->bytes).ok());
+  const std::string text = "fourteen bytes";
+  ASSERT_TRUE(driver_.Copy(data + page * 41 - text.size(), text.data(), text.size()).ok());
+  std::string back(text.size() + 1, 'x');
+  ASSERT_TRUE(driver_.Copy(back.data(), data + page * 41 - back.size(), back.size()).ok());
+  EXPECT_EQ(back, std::string(1, '\0') + text);
+  ASSERT_TRUE(driver_.FreeMappable(*memory).ok());
+  EXPECT_EQ(driver_.MemoryInfo()->free, before.free);
+}
+
 TEST_F(CudartDriverOnDeviceTest, ErrorsNameCallAndPlaceAndAreForgotten) {
   const absl::Status status = driver_.Malloc(uint64_t{1} << 60).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);

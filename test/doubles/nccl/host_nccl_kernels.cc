@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <iostream>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "runtime/base/round_float.h"
+#include "runtime/base/status_macros.h"
+#include "test/doubles/nccl/host_nccl_comm.h"
+
+namespace ft::testing {
+namespace {
+
+using Kind = NcclCall::Kind;
+
+absl::Status CheckShapes(Communicator& inner, const NcclCall& call) {
+  const NcclShape own = ShapeOf(call);
+  std::vector<NcclShape> all(static_cast<size_t>(inner.size()));
+  FT_RETURN_IF_ERROR(inner.AllGather(&own, all.data(), sizeof(own), {"shapes", 0}));
+  const bool same = std::all_of(all.begin(), all.end(), [&](const NcclShape& one) { return one == own; });
+  return same ? absl::OkStatus() : absl::InvalidArgumentError("ranks are in different collectives");
+}
+
+struct Bf16 {
+  uint16_t bits;
+};
+struct F16 {
+  uint16_t bits;
+};
+float Load(Bf16 x) { return std::bit_cast<float>(uint32_t{x.bits} << 16); }
+float Load(F16 x) { return F16ToFloat(x.bits); }
+void Store(float x, Bf16& to) { to.bits = RoundToBF16(x); }
+void Store(float x, F16& to) { to.bits = RoundToF16(x); }
+template <typename T>
+T Load(T x) {
+  return x;
+}
+template <typename T>
+void Store(T x, T& to) {
+  to = x;
+}
+
+template <typename T>
+void SumInto(const std::vector<const void*>& sources, size_t count, void* out) {
+  using A = decltype(Load(T{}));
+  auto* to = static_cast<T*>(out);
+  for (size_t i = 0; i < count; ++i) {
+    T sum = static_cast<const T*>(sources.back())[i];
+    for (size_t rank = sources.size() - 1; rank-- > 0;)
+      Store(static_cast<A>(Load(sum) + Load(static_cast<const T*>(sources[rank])[i])), sum);
+    to[i] = sum;
+  }
+}
+
+void SumInto(const std::vector<const void*>& sources, size_t count, DType type, void* out) {
+  switch (type) {
+    case DType::kF32:
+      return SumInto<float>(sources, count, out);
+    case DType::kF64:
+      return SumInto<double>(sources, count, out);
+    case DType::kBF16:
+      return SumInto<Bf16>(sources, count, out);
+    case DType::kF16:
+      return SumInto<F16>(sources, count, out);
+    case DType::kI32:
+      return SumInto<uint32_t>(sources, count, out);
+    case DType::kI64:
+      return SumInto<uint64_t>(sources, count, out);
+    case DType::kU8:
+      return SumInto<uint8_t>(sources, count, out);
+  }
+}
+
+// In other order than the tree's, and rounded each time, so that nobody takes these sums for that.
+absl::Status Sum(Communicator& inner, const NcclCall& call) {
+  const auto size = static_cast<size_t>(inner.size());
+  const bool scatters = call.kind == Kind::kReduceScatter;
+  const size_t whole = call.bytes() * (scatters ? size : 1);
+  std::vector<std::byte> all(whole * size);
+  FT_RETURN_IF_ERROR(inner.AllGather(call.src, all.data(), whole, {"summands", 0}));
+  std::vector<const void*> sources;
+  const size_t own = scatters ? call.bytes() * static_cast<size_t>(inner.rank()) : 0;
+  for (size_t rank = 0; rank < size; ++rank) sources.push_back(all.data() + rank * whole + own);
+  SumInto(sources, call.count, TypeOf(call.type), call.dst);
+  return absl::OkStatus();
+}
+
+absl::Status RunCollective(Communicator& inner, const NcclCall& call) {
+  const CollectiveLabel label{"emulated NCCL", 0};
+  switch (call.kind) {
+    case Kind::kAllGather:
+      return inner.AllGather(call.src, call.dst, call.bytes(), label);
+    case Kind::kReduceScatter:
+    case Kind::kAllReduce:
+      return Sum(inner, call);
+    case Kind::kBroadcast:
+      if (call.src != call.dst) std::memcpy(call.dst, call.src, call.bytes());
+      return inner.Broadcast(call.dst, call.bytes(), call.peer, label);
+    case Kind::kSend:
+    case Kind::kRecv:
+      break;
+  }
+  return absl::InternalError("not a collective");
+}
+
+// Each rank in turn shows everyone all that it sends; whoever is meant takes it.
+absl::Status RunTransfers(Communicator& inner, const std::vector<const NcclCall*>& calls) {
+  const auto size = static_cast<size_t>(inner.size()), me = static_cast<size_t>(inner.rank());
+  std::vector<uint64_t> row(size), table(size * size);  // bytes from rank to rank
+  for (const NcclCall* call : calls) {
+    if (call->kind == Kind::kSend) row[static_cast<size_t>(call->peer)] += call->bytes();
+  }
+  FT_RETURN_IF_ERROR(inner.AllGather(row.data(), table.data(), size * 8, {"sizes of transfers", 0}));
+  for (size_t from = 0; from < size; ++from) {
+    const auto begin = table.begin() + static_cast<ptrdiff_t>(from * size);
+    std::vector<std::byte> shown(std::accumulate(begin, begin + static_cast<ptrdiff_t>(size), uint64_t{0}));
+    std::vector<uint64_t> at(size);
+    std::exclusive_scan(begin, begin + static_cast<ptrdiff_t>(size), at.begin(), uint64_t{0});
+    for (const NcclCall* call : calls) {
+      if (from != me || call->kind != Kind::kSend) continue;
+      std::memcpy(shown.data() + at[static_cast<size_t>(call->peer)], call->src, call->bytes());
+      at[static_cast<size_t>(call->peer)] += call->bytes();
+    }
+    FT_RETURN_IF_ERROR(inner.Broadcast(shown.data(), shown.size(), static_cast<int>(from), {"transfers", 0}));
+    uint64_t taken = 0;
+    for (const NcclCall* call : calls) {
+      if (call->kind != Kind::kRecv || static_cast<size_t>(call->peer) != from) continue;
+      if (taken + call->bytes() > table[from * size + me]) return absl::InternalError("less was sent");
+      std::memcpy(call->dst, shown.data() + at[me] + taken, call->bytes());
+      taken += call->bytes();
+    }
+    if (from != me && taken != table[from * size + me]) return absl::InternalError("more was sent");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Run(Communicator& inner, const std::vector<NcclCall>& calls) {
+  std::vector<const NcclCall*> transfers;
+  for (const NcclCall& call : calls) {
+    if (call.is_transfer()) {
+      transfers.push_back(&call);
+    } else {
+      FT_RETURN_IF_ERROR(CheckShapes(inner, call));
+      FT_RETURN_IF_ERROR(RunCollective(inner, call));
+    }
+  }
+  return transfers.empty() ? absl::OkStatus() : RunTransfers(inner, transfers);
+}
+
+bool GathersInWindow(const NcclCall& call) {
+  return call.kind == Kind::kAllGather && call.dst_at.window >= 0;
+}
+
+[[noreturn]] void HangForEver() {
+  std::cerr << "a gather by copy engines goes on without end (emulated)" << std::endl;
+  for (;;) absl::SleepFor(absl::Hours(1));
+}
+
+}  // namespace
+
+void HostNccl::Comm::Come(const char* place) {
+  store->Set(absl::StrCat(key, "/", place, "/", rank), "").IgnoreError();
+}
+
+bool HostNccl::Comm::HaveAllCome(const char* place) {
+  std::vector<std::string> keys;
+  for (int r = 0; r < size; ++r) keys.push_back(absl::StrCat(key, "/", place, "/", r));
+  return store->Check(keys).value_or(true);
+}
+
+bool HostNccl::Comm::holds() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return held > 0;
+}
+
+void HostNccl::Comm::AwaitNoneHeld() {
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(lock, [this] { return held == 0; });
+}
+
+HostNccl::Held::Held(std::shared_ptr<Comm> comm) : comm_(std::move(comm)) {
+  const std::lock_guard<std::mutex> lock(comm_->mutex);
+  ++comm_->held;
+}
+
+HostNccl::Held::~Held() {
+  const std::lock_guard<std::mutex> lock(comm_->mutex);
+  --comm_->held;
+  comm_->changed.notify_all();
+}
+
+void RunGroup(HostNccl::Comm& comm, const std::vector<NcclCall>& calls) {
+  if (comm.failed) return;
+  // As with NCCL an error does not stop the stream: the communicator tells of it.
+  const absl::Status status = Run(*comm.inner, calls);
+  if (status.ok()) return;
+  comm.failed = true;
+  const bool copy_engines = comm.copy_engines && std::any_of(calls.begin(), calls.end(), GathersInWindow);
+  if (copy_engines && !absl::IsInvalidArgument(status)) HangForEver();  // a rank is missing
+}
+
+}  // namespace ft::testing
