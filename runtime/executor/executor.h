@@ -48,10 +48,12 @@ class InstructionWatcher {
 class Executor {
  public:
   // Allocates exactly bound.arena_bytes() (and bound.host_arena_bytes(), if any), once, beside them what
-  // HostPorts takes, and creates every kernel. `plan` must have passed VerifyPlan; plan, bound, device and
-  // what the table points at must outlive the executor. Errors: ResourceExhausted without enough memory;
-  // FailedPrecondition for a kernel that the device lacks, or that refuses its operands: names program,
-  // instruction, kernel, type and layer; Internal when the table does not fit the plan and mesh.
+  // HostPorts takes, and creates every kernel. Where communicators have windows the arena takes whole pages,
+  // and every rank has to call it, which waits for the others. `plan` must have passed VerifyPlan; plan,
+  // bound, device and what the table points at must outlive the executor. Errors: ResourceExhausted without
+  // enough memory; FailedPrecondition for a kernel that the device lacks, or that refuses its operands: names
+  // program, instruction, kernel, type and layer; Internal when the table does not fit the plan and mesh;
+  // those of RegisterWindow.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(const proto::Plan& plan, const BoundPlan& bound,
                                                           Device& device,
                                                           const CommunicatorTable& communicators, int rank,

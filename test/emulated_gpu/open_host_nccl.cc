@@ -3,6 +3,8 @@
 
 namespace ft::conformance {
 
-absl::StatusOr<std::shared_ptr<nccl::NcclApi>> OpenNccl() { return std::make_shared<testing::HostNccl>(); }
+absl::StatusOr<std::shared_ptr<nccl::NcclApi>> OpenNccl() {
+  return std::make_shared<testing::HostNccl>(23102);
+}
 
 }  // namespace ft::conformance

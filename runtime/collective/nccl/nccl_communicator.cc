@@ -112,9 +112,8 @@ class NcclCommunicator final : public Communicator, private Watched {
   bool has_windows() const override { return options_.windows; }
 
   absl::Status RegisterWindow(void* data, size_t bytes) override {
-    const absl::Status status =
-        handle_->RegisterWindow(data, bytes, {absl::Now() + options_.connect_timeout, options_.interrupted});
-    return absl::IsDeadlineExceeded(status) ? absl::UnavailableError(status.message()) : status;
+    return handle_->RegisterWindow(data, bytes,
+                                   {absl::Now() + options_.connect_timeout, options_.interrupted});
   }
 
   void Supervise(std::function<InFlight()> in_flight,

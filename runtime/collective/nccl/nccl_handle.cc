@@ -126,7 +126,14 @@ absl::Status NcclHandle::RegisterWindow(void* data, size_t bytes, const Patience
   making_window_ = true;
   const absl::Status made = AwaitReady(lock, patience, what);
   making_window_ = false;
-  if (!made.ok()) return failure_.Set(made);
+  if (!made.ok()) {
+    const absl::Status reason =
+        failure_.Set(absl::IsDeadlineExceeded(made) ? absl::UnavailableError(made.message()) : made);
+    lock.unlock();
+    Abort();
+    AwaitAborted();  // the memory may go
+    return reason;
+  }
   if (window != nullptr) {
     windows_.push_back(window);
     return absl::OkStatus();
@@ -137,7 +144,15 @@ absl::Status NcclHandle::RegisterWindow(void* data, size_t bytes, const Patience
 }
 
 void NcclHandle::Deregister() {
-  const std::unique_lock<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!written_->empty() && !status().ok()) {
+    // NCCL may be at a window still. The abort gives up all of them, and is waited for: the memory is about
+    // to go.
+    lock.unlock();
+    Abort();
+    AwaitAborted();
+    return;
+  }
   if (comm_ == nullptr) return;
   for (WindowHandle window : windows_) api_->CommWindowDeregister(comm_, window);
   windows_.clear();

@@ -1,7 +1,6 @@
 #include "runtime/collective/nccl/windows.h"
 
 #include <cstdlib>
-#include <string_view>
 
 namespace ft::nccl {
 namespace {
@@ -19,7 +18,10 @@ bool WindowsWork(int version, int ranks) {
 
 bool WindowsAreOff() {
   const char* const enable = std::getenv("NCCL_WIN_ENABLE");
-  return enable != nullptr && std::string_view(enable) == "0";
+  if (enable == nullptr || enable[0] == '\0') return false;
+  char* end = nullptr;
+  const long long number = std::strtoll(enable, &end, 0);  // as NCCL reads it
+  return end != enable && number == 0;
 }
 
 CtaPolicy CtaPolicyOf(bool gathers) { return gathers ? CtaPolicy::kZero : CtaPolicy::kEfficiency; }

@@ -1,4 +1,4 @@
-// Windows on memory of fake GPUs, which a fake NCCL refuses where the library's would be undefined.
+// Windows on memory of fake GPUs, which the double of NCCL refuses where the library's would be undefined.
 #include "runtime/collective/nccl/windows.h"
 
 #include <gtest/gtest.h>
@@ -69,6 +69,13 @@ void RunRanks(
   });
 }
 
+// Waits until so many have come.
+void Gather(std::atomic<int>& come, int all) {
+  ++come;
+  for (int i = 0; i < 30000 && come < all; ++i) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_GE(come, all);
+}
+
 std::vector<bool> HaveWindows(FakeGpus& gpus, int ranks,
                               const std::function<RendezvousOptions(int)>& options_of) {
   std::vector<bool> have(static_cast<size_t>(ranks));
@@ -113,8 +120,7 @@ TEST(WindowsTest, CollectivesWorkInThemAndBesideThem) {
       std::vector<float> arena(kCount * (2 * n + 1)), beside(kCount);
       for (auto& comm : rank.communicators)
         ASSERT_TRUE(comm->RegisterWindow(arena.data(), arena.size() * 4).ok());
-      ++registered;
-      while (registered < static_cast<int>(n)) absl::SleepFor(absl::Milliseconds(1));
+      Gather(registered, static_cast<int>(n));
       EXPECT_EQ(gpus.windows(), 2 * static_cast<int>(n));
       Communicator &gathers = *rank.communicators[0], &sums = *rank.communicators[1];
       const auto own = static_cast<size_t>(gathers.rank());
@@ -131,8 +137,7 @@ TEST(WindowsTest, CollectivesWorkInThemAndBesideThem) {
       for (size_t i = 0; i < kCount * n; ++i) ASSERT_EQ(arena[i], static_cast<float>(i / kCount + 1));
       ASSERT_EQ(summands[kCount * n], static_cast<float>(n * (n + 1) / 2));
       ASSERT_EQ(beside[7], static_cast<float>(n));
-      ++registered;  // nobody detaches before all have counted
-      while (registered < 2 * static_cast<int>(n)) absl::SleepFor(absl::Milliseconds(1));
+      Gather(registered, 2 * static_cast<int>(n));  // nobody detaches before all have counted
       for (auto& comm : rank.communicators) comm->Detach();
     });
     EXPECT_EQ(gpus.windows(), 0);
@@ -148,12 +153,10 @@ TEST(WindowsTest, WhereNcclMakesNoneTheMemoryIsRegistered) {
   RunRanks(3, gpus, [&](StreamRank& rank) {
     std::vector<float> arena(100);
     ASSERT_TRUE(rank.comm().RegisterWindow(arena.data(), 400).ok());
-    ++registered;
-    while (registered < 3) absl::SleepFor(absl::Milliseconds(1));
+    Gather(registered, 3);
     EXPECT_EQ(gpus.registrations(), 3);
     EXPECT_EQ(gpus.windows(), 0);
-    ++registered;
-    while (registered < 6) absl::SleepFor(absl::Milliseconds(1));
+    Gather(registered, 6);
     rank.comm().Detach();
   });
   EXPECT_EQ(gpus.registrations(), 0);
@@ -168,6 +171,16 @@ TEST(WindowsTest, OneSidedOnesAreRefused) {
       EXPECT_TRUE(absl::IsInternal(rank.comm().AllGather(arena.data(), beside.data(), 400, {"gather", 1})));
     });
   }
+}
+
+TEST(WindowsTest, ACollectiveMayNotReachOverAnEnd) {
+  FakeGpus gpus(kWithDefect);
+  RunRanks(3, gpus, [](StreamRank& rank) {
+    std::vector<float> memory(400);
+    ASSERT_TRUE(rank.comm().RegisterWindow(memory.data() + 100, 800).ok());
+    EXPECT_TRUE(absl::IsInternal(
+        rank.comm().AllGather(memory.data() + 100, memory.data() + 211, 120, {"beyond its end", 1})));
+  });
 }
 
 TEST(WindowsTest, RanksThatDisagreeAreRefused) {
@@ -206,12 +219,12 @@ TEST(WindowsTest, ARankThatDoesNotComeIsWaitedForAsLongAsForAMeeting) {
       3, gpus,
       [](StreamRank& rank) {
         std::vector<float> arena(100);
-        if (rank.comm().rank() == 2) return absl::SleepFor(absl::Seconds(2));
+        if (rank.comm().rank() == 2) return absl::SleepFor(absl::Seconds(8));
         const absl::Status status = rank.comm().RegisterWindow(arena.data(), 400);
         EXPECT_TRUE(absl::IsUnavailable(status)) << status;
         EXPECT_TRUE(absl::StrContains(status.message(), "takes too long")) << status;
       },
-      [](int rank) { return OnGpuOf(rank); }, absl::Seconds(1));
+      [](int rank) { return OnGpuOf(rank); }, absl::Seconds(5));
 }
 
 TEST(WindowsTest, AnAbortedWaitEndsAtOnce) {

@@ -184,7 +184,7 @@ Result HostNccl::CommAbort(CommHandle handle) {
   Comm* comm = CommOf(handle);
   ++aborts_;
   comm->failed = true;
-  if (Communicator* inner = comm->ready) inner->Abort(absl::UnavailableError("aborted"));
+  comm->AbortInner();
   Forget(comm);
   return nccl::kSuccess;
 }
@@ -229,6 +229,7 @@ Result HostNccl::CommWindowRegister(CommHandle handle, void* data, size_t bytes,
   *window = nullptr;
   if (declines_ || !HasWindowsAt(version_)) return nccl::kSuccess;
   Comm& comm = *CommOf(handle);
+  if (comm.holds()) return nccl::kInvalidUsage;  // both would use `inner`
   comm.busy = std::async(std::launch::async, [this, &comm, data, bytes, window]() -> absl::Status {
     FT_RETURN_IF_ERROR(AgreeOnWindow(*comm.inner, bytes));
     *window = AddWindow(comm.handle(), data, bytes);
@@ -243,10 +244,13 @@ Result HostNccl::CommWindowDeregister(CommHandle comm, nccl::WindowHandle window
 void HostNccl::Interrupt(CommHandle handle) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const std::shared_ptr<Comm>& comm : comms_) {
-    if (comm->handle() != handle || !comm->calling) continue;
-    if (Communicator* inner = comm->ready) inner->Abort(absl::UnavailableError("interrupted"));
+    if (comm->handle() != handle) continue;
+    comm->interrupted = true;
+    if (comm->calling) comm->AbortInner();
   }
 }
+
+int HostNccl::RanksOf(CommHandle comm) const { return CommOf(comm)->size; }
 
 Result HostNccl::Admit(CommHandle comm) {
   return CommOf(comm)->taken ? nccl::kInvalidArgument : nccl::kSuccess;
@@ -261,7 +265,8 @@ Result HostNccl::Enqueue(CommHandle handle, CUstream_st& stream, std::vector<Ncc
     comm.Come(kConnected);
   }
   const auto held = std::make_shared<const Held>(comm.shared_from_this());
-  comm.calling = true;
+  comm.calling = true;  // before `interrupted` is read, which Interrupt writes before it reads this
+  if (comm.interrupted) comm.AbortInner();
   const int error = stream.Submit("a group of NCCL calls", [held, calls = std::move(calls)] {
     RunGroup(held->comm(), calls);
     return 0;

@@ -66,6 +66,7 @@ class HostNccl final : public NcclDouble {
   class Held;
 
  private:
+  int RanksOf(nccl::CommHandle comm) const override;
   nccl::Result Admit(nccl::CommHandle comm) override;
   nccl::Result Enqueue(nccl::CommHandle comm, CUstream_st& stream, std::vector<NcclCall> calls) override;
   Comm* NewComm();

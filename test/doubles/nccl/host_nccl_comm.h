@@ -23,8 +23,9 @@ struct HostNccl::Comm : std::enable_shared_from_this<Comm> {  // a stream may ou
   std::unique_ptr<Communicator> inner;
   std::atomic<Communicator*> ready = nullptr;  // `inner`, for other threads
   int splits = 0;
-  const Comm* parent = nullptr;       // while it is split off from that
-  std::atomic<bool> failed = false;   // or aborted
+  const Comm* parent = nullptr;      // while it is split off from that
+  std::atomic<bool> failed = false;  // or aborted
+  std::atomic<bool> interrupted = false;
   std::atomic<bool> calling = false;  // a group that its stream may run within the call
   bool copy_engines = false;          // for gathers in windows
   std::future<absl::Status> busy;     // making this one, splitting it, or making a window
@@ -45,6 +46,7 @@ struct HostNccl::Comm : std::enable_shared_from_this<Comm> {  // a stream may ou
   void Come(const char* place);
   bool HaveAllCome(const char* place);
 
+  void AbortInner();
   bool holds();
   void AwaitNoneHeld();
 };

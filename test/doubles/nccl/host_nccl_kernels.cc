@@ -171,6 +171,10 @@ bool HostNccl::Comm::HaveAllCome(const char* place) {
   return store->Check(keys).value_or(true);
 }
 
+void HostNccl::Comm::AbortInner() {
+  if (Communicator* const made = ready) made->Abort(absl::UnavailableError("aborted"));
+}
+
 bool HostNccl::Comm::holds() {
   const std::lock_guard<std::mutex> lock(mutex);
   return held > 0;

@@ -107,19 +107,23 @@ int NcclDouble::CountWindows() {
 Result NcclDouble::Locate(NcclCall& call) {
   const std::lock_guard<std::mutex> lock(windows_mutex_);
   const auto& windows = windows_[call.comm];
-  const auto find = [&](const void* data) {
-    const auto* address = static_cast<const std::byte*>(data);
+  bool cut = false;
+  const auto find = [&](const void* data, size_t bytes) {
+    const auto* begin = static_cast<const std::byte*>(data);
     for (size_t i = 0; i < windows.size(); ++i) {
       const Window& window = windows[i];
-      if (!window.removed && address >= window.data && address < window.data + window.bytes)
-        return NcclPlace{static_cast<int64_t>(i), address - window.data};
+      const std::byte* const end = window.data + window.bytes;
+      if (window.removed || begin >= end || begin + bytes <= window.data) continue;
+      cut = cut || begin < window.data || begin + bytes > end;
+      return NcclPlace{static_cast<int64_t>(i), begin - window.data};
     }
     return NcclPlace{};
   };
-  call.src_at = find(call.src);
-  call.dst_at = find(call.dst);
-  const bool one_sided = !call.is_transfer() && (call.src_at.window < 0) != (call.dst_at.window < 0);
-  return one_sided ? nccl::kInvalidUsage : nccl::kSuccess;
+  const size_t whole = call.bytes() * static_cast<size_t>(RanksOf(call.comm));
+  call.src_at = find(call.src, call.kind == Kind::kReduceScatter ? whole : call.bytes());
+  call.dst_at = find(call.dst, call.kind == Kind::kAllGather ? whole : call.bytes());
+  const bool one_sided = (call.src_at.window < 0) != (call.dst_at.window < 0);
+  return !call.is_transfer() && (cut || one_sided) ? nccl::kInvalidUsage : nccl::kSuccess;
 }
 
 Result NcclDouble::GroupStart() {

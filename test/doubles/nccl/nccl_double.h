@@ -1,6 +1,6 @@
 // What is allowed of calls and windows, whatever carries them out: calls come in groups, each of one
-// communicator and one stream, only sums are reduced, and of windows both ends of a collective lie in one, at
-// the same places on every rank.
+// communicator and one stream, only sums are reduced, and either both ends of a collective lie in windows, at
+// the same places on every rank, or neither does.
 #pragma once
 
 #include <array>
@@ -93,6 +93,7 @@ class NcclDouble : public nccl::NcclApi {
   void ForgetWindows(nccl::CommHandle comm);
   int CountWindows();  // of all communicators
 
+  virtual int RanksOf(nccl::CommHandle comm) const = 0;
   // Whether the communicator takes a call now.
   virtual nccl::Result Admit(nccl::CommHandle) { return nccl::kSuccess; }
   // A group of calls, at least one, begins on its stream.
@@ -107,7 +108,8 @@ class NcclDouble : public nccl::NcclApi {
 
   nccl::Result Add(NcclCall call);
   nccl::Result Flush();
-  // Fills in where its buffers lie. Refuses collectives one end of which is in a window and the other is not.
+  // Fills in where its buffers lie. Refuses collectives of which a window holds one end alone, or a part of
+  // an end.
   nccl::Result Locate(NcclCall& call);
 
   std::mutex windows_mutex_;

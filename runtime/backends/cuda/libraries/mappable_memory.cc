@@ -147,6 +147,7 @@ uint64_t MappablePageBytes() {
   // Whether it works is known when it has.
   const uint64_t page = PageBytes(driver, device);
   const absl::StatusOr<MappableMemory> tried = page == 0 ? MappableMemory{} : Allocate(driver, device, page);
+  if (absl::IsResourceExhausted(tried.status())) return page;  // that is no reason: the arena will say so
   return tried.ok() && page > 0 && FreeMappable(*tried).ok() ? page : 0;
 }
 
