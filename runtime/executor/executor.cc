@@ -102,7 +102,12 @@ absl::Status Executor::MakeStreams() {
         stream, [this, s] { return streams_[s]->in_flight(); },
         [this](const absl::Status& status) { Fail(status); });
   }
-  return communicators_.RegisterBuffer(arena_->data(), arena_->bytes());
+  return absl::OkStatus();
+}
+
+absl::Status Executor::RegisterArena() {
+  if (!registered_.has_value()) registered_ = communicators_.RegisterBuffer(arena_->data(), arena_->bytes());
+  return *registered_;
 }
 
 absl::StatusOr<int> Executor::FindProgram(std::string_view name) const {
@@ -124,6 +129,7 @@ absl::Status Executor::Run(int program) {
 }
 
 absl::Status Executor::Start(int program) {
+  FT_RETURN_IF_ERROR(RegisterArena());
   BeginRun(program);
   FT_ASSIGN_OR_RETURN(Recording* const recording, RecordingOf(program));
   const ProgramSchedule& schedule = programs_[program].schedule;
@@ -147,6 +153,7 @@ absl::Status Executor::Wait() {
 }
 
 absl::Status Executor::RunWatched(int program, InstructionWatcher& watcher) {
+  FT_RETURN_IF_ERROR(RegisterArena());
   BeginRun(program);
   const absl::Status status = RunEach(programs_[program].schedule, watcher);
   running_.store(-1, std::memory_order_release);

@@ -48,12 +48,11 @@ class InstructionWatcher {
 class Executor {
  public:
   // Allocates exactly bound.arena_bytes() (and bound.host_arena_bytes(), if any), once, beside them what
-  // HostPorts takes, and creates every kernel. Where communicators have windows the arena takes whole pages,
-  // and every rank has to call it, which waits for the others. `plan` must have passed VerifyPlan; plan,
-  // bound, device and what the table points at must outlive the executor. Errors: ResourceExhausted without
-  // enough memory; FailedPrecondition for a kernel that the device lacks, or that refuses its operands: names
-  // program, instruction, kernel, type and layer; Internal when the table does not fit the plan and mesh;
-  // those of RegisterWindow.
+  // HostPorts takes, and creates every kernel. Where communicators have windows the arena takes whole pages.
+  // `plan` must have passed VerifyPlan; plan, bound, device and what the table points at must outlive the
+  // executor. Errors: ResourceExhausted without enough memory; FailedPrecondition for a kernel that the
+  // device lacks, or that refuses its operands: names program, instruction, kernel, type and layer; Internal
+  // when the table does not fit the plan and mesh.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(const proto::Plan& plan, const BoundPlan& bound,
                                                           Device& device,
                                                           const CommunicatorTable& communicators, int rank,
@@ -64,8 +63,9 @@ class Executor {
   absl::StatusOr<int> FindProgram(std::string_view name) const;
 
   // Returns when the program has taken its inputs: what the host writes from then on is for the next run.
-  // Outputs are there after Wait, before which nothing else may be started. Errors: that of the first
-  // collective that failed, with its place; nothing can be run after it.
+  // Outputs are there after Wait, before which nothing else may be started. The first one tells communicators
+  // of the arena, which may wait for all ranks. Errors: that of the first collective that failed, with its
+  // place; nothing can be run after it.
   absl::Status Start(int program);
   absl::Status Wait();
   absl::Status Run(int program);  // both
@@ -123,6 +123,7 @@ class Executor {
            std::unique_ptr<Memory> arena, std::unique_ptr<Memory> host_arena);
   absl::Status Load();
   absl::Status MakeStreams();
+  absl::Status RegisterArena();  // once
   void TakeInputs(const ProgramSchedule& schedule);
   void Enqueue(const ProgramSchedule& schedule);
   absl::Status RunEach(const ProgramSchedule& schedule, InstructionWatcher& watcher);
@@ -141,6 +142,7 @@ class Executor {
   const bool generated_kernels_;
   const std::function<void(const absl::Status&)> on_failure_;
   bool observed_ = false;
+  std::optional<absl::Status> registered_;  // what came of RegisterArena
   std::unique_ptr<Memory> arena_;
   std::unique_ptr<Memory> host_arena_;
   OperandResolver resolver_;
