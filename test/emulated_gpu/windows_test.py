@@ -61,6 +61,12 @@ class Windows(harness.EndToEnd):
             with self.subTest(world=world, version=version, machine=machine):
                 self.assertEqual("can map" in self.trained(plan, world, version, machine=machine)[1], made)
 
+    def test_a_check_tries_collectives_in_them(self):
+        done = self.check("ftrun", "--nproc-per-node=2", "--standalone", EMULATED, self.compiled("full_shard"), f"--data={self.text}",
+                          "--device=cuda", "--check", env=harness.environment(FT_EMULATED_MACHINE=f"nccl={ALL}"))
+        for collective in ("all_gather", "reduce_scatter", "all_reduce"):
+            self.assertRegex(done.stdout, rf"ok +{collective} over shard +2 ranks, right results")
+
     def ranks(self, plan, world):
         port, metrics = free_port(), self.dir / "metrics.jsonl"
         metrics.unlink(missing_ok=True)
