@@ -81,7 +81,8 @@ class Watch(EndToEnd):
             self.assertEqual([field for field in FIELDS if field in row], [])
 
     def test_a_slow_rank_is_named_once(self):
-        launcher = self.start(2, self.plan("gpt2", "full_shard", "--batch=32"))
+        # A step computes for longer than the pulses let it run at a time: each is interrupted while it computes, not only while it waits.
+        launcher = self.start(2, self.plan("gpt2", "full_shard", "--batch=160"))
         ranks = {rank_of(pid): pid for pid in ranks_of(launcher)}
         pulses = Pulses(ranks[1])
         pulses.start()
