@@ -74,19 +74,15 @@ class Communicator {
   // before the first collective of a program. Ignored where calls block.
   virtual void AttachStream(void* native_stream) {}
 
-  // Memory that collectives will read and write, for transports that get faster by knowing it. Kept until
-  // Detach.
-  virtual void RegisterBuffer(void* data, size_t bytes) {}
-
-  // Whether it gets faster by RegisterWindow; the same on every rank of the group.
+  // Whether it gets faster by memory that the other ranks can map (Device::AllocateMappable); the same on
+  // every rank of the group.
   virtual bool has_windows() const { return false; }
 
-  // As RegisterBuffer, of memory that the other ranks can map, as long on each; a collective reads and writes
-  // it at the same places on every rank, or not at all. Every rank has to call it. Errors: of the transport,
-  // whose calls fail from then on.
-  virtual absl::Status RegisterWindow(void* data, size_t bytes) {
-    return absl::UnimplementedError("this transport has no windows");
-  }
+  // Memory that collectives will read and write, for transports that get faster by knowing it. Kept until
+  // Detach. With has_windows() the other ranks can map it, it is as long on each, and a collective reads and
+  // writes it at the same places on every rank, or not at all; every rank has to call this then. Errors: of
+  // the transport, whose calls fail from then on.
+  virtual absl::Status RegisterBuffer(void* data, size_t bytes) { return absl::OkStatus(); }
 
   // For transports whose calls only enqueue, so that they find out what goes wrong later: `in_flight` says
   // where the stream is (Stream::in_flight), `on_failure` is told, once, of an error or a time-out that no

@@ -31,13 +31,7 @@ bool CommunicatorTable::HasWindows() const {
 }
 
 absl::Status CommunicatorTable::RegisterBuffer(void* data, size_t bytes) const {
-  for (Communicator* communicator : Distinct()) {
-    if (communicator->has_windows()) {
-      FT_RETURN_IF_ERROR(communicator->RegisterWindow(data, bytes));
-    } else {
-      communicator->RegisterBuffer(data, bytes);
-    }
-  }
+  for (Communicator* communicator : Distinct()) FT_RETURN_IF_ERROR(communicator->RegisterBuffer(data, bytes));
   return absl::OkStatus();
 }
 

@@ -32,8 +32,7 @@ class CommunicatorTable {
   // Whether any of them gets faster by memory that other ranks can map.
   bool HasWindows() const;
 
-  // Tells all of them of memory that they will read and write, which other ranks can map if HasWindows();
-  // every rank has to call it then. Errors: of RegisterWindow.
+  // Communicator::RegisterBuffer for all of them; with HasWindows() every rank has to call it.
   absl::Status RegisterBuffer(void* data, size_t bytes) const;
 
   // Communicator::Supervise for those of a stream.

@@ -143,11 +143,9 @@ class CallTask final : public HostTask {
 // As executors have their arenas; `memory` stays until Detach, also after an error.
 absl::Status AllocateFor(Communicator& communicator, Device& device, uint64_t bytes,
                          std::unique_ptr<Memory>& memory) {
-  const bool mappable = communicator.has_windows();
-  FT_ASSIGN_OR_RETURN(memory, mappable ? device.AllocateMappable(bytes) : device.Allocate(bytes));
-  if (mappable) return communicator.RegisterWindow(memory->data(), bytes);
-  communicator.RegisterBuffer(memory->data(), bytes);
-  return absl::OkStatus();
+  FT_ASSIGN_OR_RETURN(memory,
+                      communicator.has_windows() ? device.AllocateMappable(bytes) : device.Allocate(bytes));
+  return communicator.RegisterBuffer(memory->data(), bytes);
 }
 
 }  // namespace

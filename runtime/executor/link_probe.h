@@ -24,7 +24,7 @@ class LinkProbe {
  public:
   // Memory of the device for calls of up to `most_bytes`, twice, and a stream for the communicator, which
   // nobody else may use meanwhile. Both must outlive the probe. All ranks of the communicator have to make
-  // the same calls in the same order, this one too. Errors: the device's, and those of RegisterWindow.
+  // the same calls in the same order, this one too. Errors: the device's, and those of RegisterBuffer.
   static absl::StatusOr<std::unique_ptr<LinkProbe>> Create(Device& device, Communicator& communicator,
                                                            uint64_t most_bytes);
   ~LinkProbe();

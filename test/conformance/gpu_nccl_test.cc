@@ -48,13 +48,15 @@ class DISABLED_OneRankNccl : public testing::Test {
     return nccl::NcclHandle::Init(api_, 1, id, 0, {.deadline = absl::Now() + kPatience, .interrupted = {}});
   }
 
-  std::unique_ptr<Communicator> Split(nccl::CtaPolicy policy = nccl::CtaPolicy::kLibrarys) {
+  std::unique_ptr<Communicator> Split(bool windows = false,
+                                      nccl::CtaPolicy policy = nccl::CtaPolicy::kLibrarys) {
     auto handle = world_->Split(/*color=*/0, /*key=*/0,
                                 {.deadline = absl::Now() + kPatience, .interrupted = {}}, policy);
     EXPECT_TRUE(handle.ok()) << handle.status();
     if (!handle.ok() || *handle == nullptr) return nullptr;
     nccl::NcclCommunicatorOptions options;
     options.size = 1;
+    options.windows = windows;
     options.staging_bytes = nccl::NcclStagingBytes(false);
     options.cuda = gpu_->Side(api_);
     options.stall = {.key = "one rank", .members = {"rank 0"}, .timeout = kPatience};
@@ -145,7 +147,7 @@ TEST_F(DISABLED_OneRankNccl, Split) {
 TEST_F(DISABLED_OneRankNccl, RegisteredMemory) {
   const std::unique_ptr<Communicator> comm = Split();
   ASSERT_NE(comm, nullptr);
-  comm->RegisterBuffer(gpu_->memory().data(), gpu_->memory().bytes());
+  ASSERT_TRUE(comm->RegisterBuffer(gpu_->memory().data(), gpu_->memory().bytes()).ok());
   Collectives all = All(*comm);
   ExpectOnce(all, 2);
   if (HasFatalFailure()) return;
@@ -167,9 +169,9 @@ TEST_F(DISABLED_OneRankNccl, Window) {
     for (const bool gathers : {true, false}) policies.push_back(nccl::CtaPolicyOf(gathers));
   for (const nccl::CtaPolicy policy : policies) {
     SCOPED_TRACE(testing::Message() << "policy " << static_cast<int>(policy));
-    const std::unique_ptr<Communicator> comm = Split(policy);
+    const std::unique_ptr<Communicator> comm = Split(/*windows=*/true, policy);
     ASSERT_NE(comm, nullptr);
-    const absl::Status window = comm->RegisterWindow(gpu_->memory().data(), gpu_->memory().bytes());
+    const absl::Status window = comm->RegisterBuffer(gpu_->memory().data(), gpu_->memory().bytes());
     ASSERT_TRUE(window.ok()) << window;
     Collectives all = All(*comm);
     ExpectOnce(all, 20);
@@ -186,7 +188,7 @@ TEST_F(DISABLED_OneRankNccl, Window) {
 TEST_F(DISABLED_OneRankNccl, Capture) {
   const std::unique_ptr<Communicator> comm = Split();
   ASSERT_NE(comm, nullptr);
-  comm->RegisterBuffer(gpu_->memory().data(), gpu_->memory().bytes());
+  ASSERT_TRUE(comm->RegisterBuffer(gpu_->memory().data(), gpu_->memory().bytes()).ok());
   Collectives all = All(*comm);
   ExpectOnce(all, 4);
   if (HasFatalFailure()) return;
@@ -205,7 +207,7 @@ TEST_F(DISABLED_OneRankNccl, Capture) {
 TEST_F(DISABLED_OneRankNccl, Abort) {
   std::unique_ptr<Communicator> comm = Split();
   ASSERT_NE(comm, nullptr);
-  comm->RegisterBuffer(gpu_->memory().data(), gpu_->memory().bytes());
+  ASSERT_TRUE(comm->RegisterBuffer(gpu_->memory().data(), gpu_->memory().bytes()).ok());
   Collectives all = All(*comm);
   ExpectOnce(all, 9);
   if (HasFatalFailure()) return;

@@ -50,7 +50,7 @@ class DISABLED_RanksNccl : public testing::TestWithParam<DType> {
     ASSERT_TRUE(made.ok()) << made.status();
     comm_ = std::move((*made)[0]);
     comm_->AttachStream(gpu_->stream().native());
-    comm_->RegisterBuffer(gpu_->memory().data(), gpu_->memory().bytes());
+    ASSERT_TRUE(comm_->RegisterBuffer(gpu_->memory().data(), gpu_->memory().bytes()).ok());
   }
   void TearDown() override {
     if (comm_ != nullptr) comm_->Detach();

@@ -107,13 +107,14 @@ class NcclCommunicator final : public Communicator, private Watched {
     stream_ = static_cast<cuda::StreamHandle>(native_stream);
   }
 
-  void RegisterBuffer(void* data, size_t bytes) override { handle_->Register(data, bytes); }
-
   bool has_windows() const override { return options_.windows; }
 
-  absl::Status RegisterWindow(void* data, size_t bytes) override {
-    return handle_->RegisterWindow(data, bytes,
-                                   {absl::Now() + options_.connect_timeout, options_.interrupted});
+  absl::Status RegisterBuffer(void* data, size_t bytes) override {
+    if (options_.windows)
+      return handle_->RegisterWindow(data, bytes,
+                                     {absl::Now() + options_.connect_timeout, options_.interrupted});
+    handle_->Register(data, bytes);
+    return absl::OkStatus();
   }
 
   void Supervise(std::function<InFlight()> in_flight,

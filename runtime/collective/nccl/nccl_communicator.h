@@ -32,8 +32,8 @@ struct NcclCommunicatorOptions {
   bool deterministic = false;
   size_t staging_bytes = 0;
   bool windows = false;                                 // WindowsWork
-  absl::Duration connect_timeout = absl::Seconds(300);  // of RegisterWindow
-  std::function<absl::Status()> interrupted = {};       // of RegisterWindow; may be empty
+  absl::Duration connect_timeout = absl::Seconds(300);  // of windows
+  std::function<absl::Status()> interrupted = {};       // of windows; may be empty
   CudaSide cuda;
   StallDetector::Options stall;
   std::shared_ptr<NcclWatchdog> watchdog;

@@ -174,7 +174,8 @@ TEST(BufferTest, RegisteredMemoryIsForgottenBeforeItGoes) {
   TestWorld(2).RunThreads([&](const Rendezvous& rendezvous) {
     StreamRank rank(CreateCommunicators(rendezvous, 2, OnGpus(gpus, false)).value());
     std::vector<float> arena(100);
-    for (auto& comm : rank.communicators) comm->RegisterBuffer(arena.data(), arena.size() * 4);
+    for (auto& comm : rank.communicators)
+      ASSERT_TRUE(comm->RegisterBuffer(arena.data(), arena.size() * 4).ok());
     registered += 2;
     while (registered < 4) absl::SleepFor(absl::Milliseconds(1));
     EXPECT_GE(gpus.registrations(), rendezvous.rank() == 0 ? 2 : 0);

@@ -119,7 +119,7 @@ TEST(WindowsTest, CollectivesWorkInThemAndBesideThem) {
       constexpr size_t kCount = 1000;
       std::vector<float> arena(kCount * (2 * n + 1)), beside(kCount);
       for (auto& comm : rank.communicators)
-        ASSERT_TRUE(comm->RegisterWindow(arena.data(), arena.size() * 4).ok());
+        ASSERT_TRUE(comm->RegisterBuffer(arena.data(), arena.size() * 4).ok());
       Gather(registered, static_cast<int>(n));
       EXPECT_EQ(gpus.windows(), 2 * static_cast<int>(n));
       Communicator &gathers = *rank.communicators[0], &sums = *rank.communicators[1];
@@ -152,7 +152,7 @@ TEST(WindowsTest, WhereNcclMakesNoneTheMemoryIsRegistered) {
   std::atomic<int> registered = 0;
   RunRanks(3, gpus, [&](StreamRank& rank) {
     std::vector<float> arena(100);
-    ASSERT_TRUE(rank.comm().RegisterWindow(arena.data(), 400).ok());
+    ASSERT_TRUE(rank.comm().RegisterBuffer(arena.data(), 400).ok());
     Gather(registered, 3);
     EXPECT_EQ(gpus.registrations(), 3);
     EXPECT_EQ(gpus.windows(), 0);
@@ -167,7 +167,7 @@ TEST(WindowsTest, OneSidedOnesAreRefused) {
     FakeGpus gpus(version);
     RunRanks(3, gpus, [](StreamRank& rank) {
       std::vector<float> arena(100), beside(300);
-      ASSERT_TRUE(rank.comm().RegisterWindow(arena.data(), 400).ok());
+      ASSERT_TRUE(rank.comm().RegisterBuffer(arena.data(), 400).ok());
       EXPECT_TRUE(absl::IsInternal(rank.comm().AllGather(arena.data(), beside.data(), 400, {"gather", 1})));
     });
   }
@@ -177,7 +177,7 @@ TEST(WindowsTest, ACollectiveMayNotReachOverAnEnd) {
   FakeGpus gpus(kWithDefect);
   RunRanks(3, gpus, [](StreamRank& rank) {
     std::vector<float> memory(400);
-    ASSERT_TRUE(rank.comm().RegisterWindow(memory.data() + 100, 800).ok());
+    ASSERT_TRUE(rank.comm().RegisterBuffer(memory.data() + 100, 800).ok());
     EXPECT_TRUE(absl::IsInternal(
         rank.comm().AllGather(memory.data() + 100, memory.data() + 211, 120, {"beyond its end", 1})));
   });
@@ -189,14 +189,14 @@ TEST(WindowsTest, RanksThatDisagreeAreRefused) {
     RunRanks(3, lengths, [](StreamRank& rank) {
       std::vector<float> arena(101);
       const size_t bytes = rank.comm().rank() == 1 ? 404 : 400;
-      const absl::Status status = rank.comm().RegisterWindow(arena.data(), bytes);
+      const absl::Status status = rank.comm().RegisterBuffer(arena.data(), bytes);
       EXPECT_TRUE(
           absl::StrContains(status.message(), "ncclCommWindowRegister (NCCL_WIN_ENABLE=0 does without)"))
           << status;
     });
     RunRanks(3, places, [](StreamRank& rank) {
       std::vector<float> arena(100);
-      ASSERT_TRUE(rank.comm().RegisterWindow(arena.data(), 400).ok());
+      ASSERT_TRUE(rank.comm().RegisterBuffer(arena.data(), 400).ok());
       float* const from = arena.data() + (rank.comm().rank() == 1 ? 1 : 0);
       FirstFailure failure;
       rank.comm().Supervise([] { return InFlight{}; },
@@ -220,7 +220,7 @@ TEST(WindowsTest, ARankThatDoesNotComeIsWaitedForAsLongAsForAMeeting) {
       [](StreamRank& rank) {
         std::vector<float> arena(100);
         if (rank.comm().rank() == 2) return absl::SleepFor(absl::Seconds(8));
-        const absl::Status status = rank.comm().RegisterWindow(arena.data(), 400);
+        const absl::Status status = rank.comm().RegisterBuffer(arena.data(), 400);
         EXPECT_TRUE(absl::IsUnavailable(status)) << status;
         EXPECT_TRUE(absl::StrContains(status.message(), "takes too long")) << status;
       },
@@ -236,7 +236,7 @@ TEST(WindowsTest, AnAbortedWaitEndsAtOnce) {
       absl::SleepFor(absl::Milliseconds(100));
       rank.comm().Abort(absl::UnavailableError("rank 2 was lost"));
     });
-    EXPECT_EQ(rank.comm().RegisterWindow(arena.data(), 400).message(), "rank 2 was lost");
+    EXPECT_EQ(rank.comm().RegisterBuffer(arena.data(), 400).message(), "rank 2 was lost");
     other.join();
   });
 }

@@ -1,6 +1,5 @@
 #include "test/doubles/nccl/host_nccl.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -75,14 +74,6 @@ absl::Status SplitOff(Comm& parent, int color, int key, Comm& child) {
   child.parent = &parent;
   child.key = absl::StrCat(parent.key, "/", number, "/", color);
   return Join(child, rank, size);
-}
-
-// Every rank makes a window of as many bytes.
-absl::Status AgreeOnWindow(Communicator& inner, size_t bytes) {
-  std::vector<size_t> all(static_cast<size_t>(inner.size()));
-  FT_RETURN_IF_ERROR(inner.AllGather(&bytes, all.data(), sizeof(bytes), {"windows", 0}));
-  const bool same = std::all_of(all.begin(), all.end(), [&](size_t one) { return one == bytes; });
-  return same ? absl::OkStatus() : absl::InternalError("ranks disagree on a window");
 }
 
 }  // namespace
@@ -231,7 +222,8 @@ Result HostNccl::CommWindowRegister(CommHandle handle, void* data, size_t bytes,
   Comm& comm = *CommOf(handle);
   if (comm.holds()) return nccl::kInvalidUsage;  // both would use `inner`
   comm.busy = std::async(std::launch::async, [this, &comm, data, bytes, window]() -> absl::Status {
-    FT_RETURN_IF_ERROR(AgreeOnWindow(*comm.inner, bytes));
+    FT_ASSIGN_OR_RETURN(const bool same, AllSame(*comm.inner, bytes));
+    if (!same) return absl::InternalError("ranks disagree on a window");
     *window = AddWindow(comm.handle(), data, bytes);
     return absl::OkStatus();
   });

@@ -1,6 +1,7 @@
 // A communicator of the host's NCCL: who is in it, what it is busy with, and what its groups do.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <future>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/base/status_macros.h"
 #include "runtime/collective/communicator.h"
 #include "runtime/collective/rendezvous/store.h"
 #include "test/doubles/nccl/host_nccl.h"
@@ -64,6 +67,14 @@ class HostNccl::Held {
  private:
   const std::shared_ptr<Comm> comm_;
 };
+
+// Whether all ranks bring the same.
+template <typename T>
+absl::StatusOr<bool> AllSame(Communicator& inner, const T& own) {
+  std::vector<T> all(static_cast<size_t>(inner.size()));
+  FT_RETURN_IF_ERROR(inner.AllGather(&own, all.data(), sizeof(own), {"what has to be the same", 0}));
+  return std::all_of(all.begin(), all.end(), [&](const T& one) { return one == own; });
+}
 
 // What a group of calls does on the stream: waits for the other ranks and moves data.
 void RunGroup(HostNccl::Comm& comm, const std::vector<NcclCall>& calls);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <iostream>
 #include <numeric>
@@ -7,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "runtime/base/round_float.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/tree_sum.h"
 #include "test/doubles/nccl/host_nccl_comm.h"
 
 namespace ft::testing {
@@ -17,61 +16,8 @@ namespace {
 using Kind = NcclCall::Kind;
 
 absl::Status CheckShapes(Communicator& inner, const NcclCall& call) {
-  const NcclShape own = ShapeOf(call);
-  std::vector<NcclShape> all(static_cast<size_t>(inner.size()));
-  FT_RETURN_IF_ERROR(inner.AllGather(&own, all.data(), sizeof(own), {"shapes", 0}));
-  const bool same = std::all_of(all.begin(), all.end(), [&](const NcclShape& one) { return one == own; });
+  FT_ASSIGN_OR_RETURN(const bool same, AllSame(inner, ShapeOf(call)));
   return same ? absl::OkStatus() : absl::InvalidArgumentError("ranks are in different collectives");
-}
-
-struct Bf16 {
-  uint16_t bits;
-};
-struct F16 {
-  uint16_t bits;
-};
-float Load(Bf16 x) { return std::bit_cast<float>(uint32_t{x.bits} << 16); }
-float Load(F16 x) { return F16ToFloat(x.bits); }
-void Store(float x, Bf16& to) { to.bits = RoundToBF16(x); }
-void Store(float x, F16& to) { to.bits = RoundToF16(x); }
-template <typename T>
-T Load(T x) {
-  return x;
-}
-template <typename T>
-void Store(T x, T& to) {
-  to = x;
-}
-
-template <typename T>
-void SumInto(const std::vector<const void*>& sources, size_t count, void* out) {
-  using A = decltype(Load(T{}));
-  auto* to = static_cast<T*>(out);
-  for (size_t i = 0; i < count; ++i) {
-    T sum = static_cast<const T*>(sources.back())[i];
-    for (size_t rank = sources.size() - 1; rank-- > 0;)
-      Store(static_cast<A>(Load(sum) + Load(static_cast<const T*>(sources[rank])[i])), sum);
-    to[i] = sum;
-  }
-}
-
-void SumInto(const std::vector<const void*>& sources, size_t count, DType type, void* out) {
-  switch (type) {
-    case DType::kF32:
-      return SumInto<float>(sources, count, out);
-    case DType::kF64:
-      return SumInto<double>(sources, count, out);
-    case DType::kBF16:
-      return SumInto<Bf16>(sources, count, out);
-    case DType::kF16:
-      return SumInto<F16>(sources, count, out);
-    case DType::kI32:
-      return SumInto<uint32_t>(sources, count, out);
-    case DType::kI64:
-      return SumInto<uint64_t>(sources, count, out);
-    case DType::kU8:
-      return SumInto<uint8_t>(sources, count, out);
-  }
 }
 
 // In other order than the tree's, and rounded each time, so that nobody takes these sums for that.
@@ -81,10 +27,11 @@ absl::Status Sum(Communicator& inner, const NcclCall& call) {
   const size_t whole = call.bytes() * (scatters ? size : 1);
   std::vector<std::byte> all(whole * size);
   FT_RETURN_IF_ERROR(inner.AllGather(call.src, all.data(), whole, {"summands", 0}));
-  std::vector<const void*> sources;
   const size_t own = scatters ? call.bytes() * static_cast<size_t>(inner.rank()) : 0;
-  for (size_t rank = 0; rank < size; ++rank) sources.push_back(all.data() + rank * whole + own);
-  SumInto(sources, call.count, TypeOf(call.type), call.dst);
+  const auto from = [&](size_t rank) { return all.data() + rank * whole + own; };
+  std::memcpy(call.dst, from(size - 1), call.bytes());
+  for (size_t rank = size - 1; rank-- > 0;)
+    TreeSum({call.dst, from(rank)}, call.count, TypeOf(call.type), call.dst);  // of two
   return absl::OkStatus();
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/backends/cuda/libraries/cuda_call.h"
 
+#include <cuda.h>
+
 #include "absl/strings/str_cat.h"
 
 namespace ft::cuda {
@@ -27,6 +29,14 @@ void* FindInDriver(const char* name) {
     return found;
   cudaGetLastError();
   return nullptr;
+}
+
+bool DriverSaysHas(int attribute, int device) {
+  using Get = CUresult(int*, CUdevice_attribute, CUdevice);
+  static Get* const get = reinterpret_cast<Get*>(FindInDriver("cuDeviceGetAttribute"));
+  int has = 0;
+  return get != nullptr && get(&has, static_cast<CUdevice_attribute>(attribute), device) == CUDA_SUCCESS &&
+         has != 0;
 }
 
 }  // namespace ft::cuda

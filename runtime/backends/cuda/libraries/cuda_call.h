@@ -29,6 +29,9 @@ absl::Status CudaFailure(cudaError_t error, const std::string& call, const std::
 // A function that only the driver has, by its name there; null where this driver has none.
 void* FindInDriver(const char* name);
 
+// Whether a device has something, a CUdevice_attribute, by the driver's account.
+bool DriverSaysHas(int attribute, int device);
+
 template <typename Function>
 void FindInDriver(const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(FindInDriver(name));

@@ -35,24 +35,12 @@ absl::Status WaitForLegacyStream() {
 
 constexpr size_t kMostWords = 8;  // of one Store
 
-// What only the driver itself has. Null where it has not.
-struct MemoryOperations {
-  CUresult (*batch)(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned) = nullptr;
-  CUresult (*attribute)(int*, CUdevice_attribute, CUdevice) = nullptr;
-
-  static const MemoryOperations& Get() {
-    static const MemoryOperations found = Find();
-    return found;
-  }
-
- private:
-  static MemoryOperations Find() {
-    MemoryOperations found;
-    FindInDriver("cuStreamBatchMemOp", found.batch);
-    FindInDriver("cuDeviceGetAttribute", found.attribute);
-    return found;
-  }
-};
+// cuStreamBatchMemOp, which only the driver itself has; null where it has not.
+using BatchOperation = CUresult(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned);
+BatchOperation* Batch() {
+  static BatchOperation* const found = reinterpret_cast<BatchOperation*>(FindInDriver("cuStreamBatchMemOp"));
+  return found;
+}
 
 }  // namespace
 
@@ -277,20 +265,14 @@ absl::Status CudartDriver::Store(std::initializer_list<WordWrite> words, StreamH
     write.value64 = word.value;
     write.flags = CU_STREAM_WRITE_VALUE_DEFAULT;
   }
-  // The driver's errors have the numbers of the runtime's.
-  FT_CUDA_CALL(static_cast<cudaError_t>(MemoryOperations::Get().batch(stream, count, operations.data(), 0)),
-               "cuStreamBatchMemOp(%d)", count);
+  FT_DRIVER_CALL(Batch()(stream, count, operations.data(), 0), "cuStreamBatchMemOp(%d)", count);
   return absl::OkStatus();
 }
 
 bool CudartDriver::CanStore() {
-  const MemoryOperations& operations = MemoryOperations::Get();
-  int device = 0, can = 0;
-  return operations.batch != nullptr && operations.attribute != nullptr &&
-         cudaGetDevice(&device) == cudaSuccess &&
-         operations.attribute(&can, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, device) ==
-             CUDA_SUCCESS &&
-         can != 0;
+  int device = 0;
+  return Batch() != nullptr && cudaGetDevice(&device) == cudaSuccess &&
+         DriverSaysHas(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, device);
 }
 
 absl::Status CudartDriver::BeginCapture(StreamHandle origin) {

@@ -13,7 +13,6 @@ namespace {
 
 // Functions of the driver; all null where one of them is missing.
 struct VirtualMemory {
-  CUresult (*attribute)(int*, CUdevice_attribute, CUdevice) = nullptr;
   CUresult (*granularity)(size_t*, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) = nullptr;
   CUresult (*create)(CUmemGenericAllocationHandle*, size_t, const CUmemAllocationProp*,
                      unsigned long long) = nullptr;
@@ -32,7 +31,6 @@ struct VirtualMemory {
  private:
   static VirtualMemory Find() {
     VirtualMemory found;
-    FindInDriver("cuDeviceGetAttribute", found.attribute);
     FindInDriver("cuMemGetAllocationGranularity", found.granularity);
     FindInDriver("cuMemCreate", found.create);
     FindInDriver("cuMemRelease", found.release);
@@ -41,16 +39,11 @@ struct VirtualMemory {
     FindInDriver("cuMemMap", found.map);
     FindInDriver("cuMemUnmap", found.unmap);
     FindInDriver("cuMemSetAccess", found.set_access);
-    const bool all = found.attribute && found.granularity && found.create && found.release && found.reserve &&
-                     found.free && found.map && found.unmap && found.set_access;
+    const bool all = found.granularity && found.create && found.release && found.reserve && found.free &&
+                     found.map && found.unmap && found.set_access;
     return all ? found : VirtualMemory{};
   }
 };
-
-bool Has(const VirtualMemory& driver, CUdevice_attribute attribute, int device) {
-  int has = 0;
-  return driver.attribute(&has, attribute, device) == CUDA_SUCCESS && has != 0;
-}
 
 CUmemAllocationProp PropertiesOn(int device, int handles, bool for_network_cards) {
   CUmemAllocationProp properties = {};
@@ -65,11 +58,11 @@ CUmemAllocationProp PropertiesOn(int device, int handles, bool for_network_cards
 // What can be asked for, the best first: between processes of a host by file descriptors; where GPUs of
 // several hosts share a fabric by its handles, too, which may be refused to this user; and for network cards,
 // where they reach such memory.
-std::vector<CUmemAllocationProp> Choices(const VirtualMemory& driver, int device) {
+std::vector<CUmemAllocationProp> Choices(int device) {
   constexpr int kFile = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-  const bool cards = Has(driver, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, device);
+  const bool cards = DriverSaysHas(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, device);
   std::vector<CUmemAllocationProp> choices;
-  if (Has(driver, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, device))
+  if (DriverSaysHas(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, device))
     choices.push_back(PropertiesOn(device, kFile | CU_MEM_HANDLE_TYPE_FABRIC, cards));
   if (cards) choices.push_back(PropertiesOn(device, kFile, true));
   choices.push_back(PropertiesOn(device, kFile, false));
@@ -79,7 +72,7 @@ std::vector<CUmemAllocationProp> Choices(const VirtualMemory& driver, int device
 // 0: not known.
 uint64_t PageBytes(const VirtualMemory& driver, int device) {
   uint64_t most = 0;
-  for (const CUmemAllocationProp& choice : Choices(driver, device)) {
+  for (const CUmemAllocationProp& choice : Choices(device)) {
     size_t bytes = 0;
     if (driver.granularity(&bytes, &choice, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) == CUDA_SUCCESS)
       most = std::max<uint64_t>(most, bytes);
@@ -91,7 +84,7 @@ uint64_t PageBytes(const VirtualMemory& driver, int device) {
 CUresult Create(const VirtualMemory& driver, int device, uint64_t bytes,
                 CUmemGenericAllocationHandle& handle) {
   CUresult result = CUDA_ERROR_NOT_SUPPORTED;
-  for (const CUmemAllocationProp& choice : Choices(driver, device)) {
+  for (const CUmemAllocationProp& choice : Choices(device)) {
     result = driver.create(&handle, bytes, &choice, 0);
     if (result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY) return result;
   }
@@ -137,12 +130,12 @@ absl::StatusOr<MappableMemory> Allocate(const VirtualMemory& driver, int device,
 uint64_t MappablePageBytes() {
   const VirtualMemory& driver = VirtualMemory::Get();
   int device = 0;
-  if (driver.attribute == nullptr || cudaGetDevice(&device) != cudaSuccess) {
+  if (driver.create == nullptr || cudaGetDevice(&device) != cudaSuccess) {
     cudaGetLastError();
     return 0;
   }
-  if (!Has(driver, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device) ||
-      !Has(driver, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, device))
+  if (!DriverSaysHas(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device) ||
+      !DriverSaysHas(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, device))
     return 0;
   // Whether it works is known when it has.
   const uint64_t page = PageBytes(driver, device);
@@ -155,7 +148,7 @@ absl::StatusOr<MappableMemory> MallocMappable(uint64_t bytes) {
   const VirtualMemory& driver = VirtualMemory::Get();
   int device = 0;
   FT_CUDA_CALL(cudaGetDevice(&device), "cudaGetDevice()");
-  const uint64_t page = driver.attribute == nullptr ? 0 : PageBytes(driver, device);
+  const uint64_t page = driver.create == nullptr ? 0 : PageBytes(driver, device);
   if (page == 0) return absl::FailedPreconditionError("this device has no memory that others can map");
   return Allocate(driver, device, (bytes + page - 1) / page * page);
 }
