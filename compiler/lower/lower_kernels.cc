@@ -31,7 +31,7 @@ SmallVector<NamedAttribute> kernelAttributes(Operation *op) {
     return result;
   }
   for (StringAttr name : op->getName().getAttributeNames()) {
-    if (name.getValue() == "operandSegmentSizes")
+    if (name.getValue() == "operandSegmentSizes" || name.getValue() == "partial_bytes")
       continue;
     Attribute value = op->getInherentAttr(name).value_or(Attribute());
     bool isBody = name.getValue() == "body";

@@ -119,6 +119,7 @@ void addCluster(OpPassManager &passes, const CompileOptions &options) {
   passes.addPass(createAccumulateInPlacePass());
   passes.addPass(createFormUpdatesPass());
   passes.addPass(createFormClustersPass(take<FormClustersPassOptions>(options)));
+  passes.addPass(mlir::ft::createFuseBiasGradPass()); // of sums that joined no other ops
 }
 
 void addLower(OpPassManager &passes, const CompileOptions &options) {

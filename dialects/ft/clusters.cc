@@ -1,16 +1,23 @@
 #include "dialects/ft/clusters.h"
 
 #include "dialects/ft/symbols.h"
+#include "dialects/ft/verify.h"
 
 namespace mlir::ft {
 
 func::FuncOp bodyOf(ClusterOp cluster) { return functionOf(cluster, cluster.getBodyAttr()); }
 
+LogicalResult verify::partialBytes(Operation *op, ArrayRef<int64_t> bytes) {
+  if (bytes.size() == ::ft::kDeviceClasses.size() &&
+      llvm::all_of(bytes, [](int64_t one) { return one >= 0; }))
+    return success();
+  return op->emitOpError() << "partial_bytes are not one number for each of " << ::ft::kDeviceClasses.size()
+                           << " kinds of devices";
+}
+
 LogicalResult ClusterOp::verify() {
-  if (getPartialBytes().size() != ::ft::kDeviceClasses.size() ||
-      llvm::any_of(getPartialBytes(), [](int64_t bytes) { return bytes < 0; }))
-    return emitOpError() << "partial_bytes are not one number for each of " << ::ft::kDeviceClasses.size()
-                         << " kinds of devices";
+  if (failed(verify::partialBytes(*this, getPartialBytes())))
+    return failure();
   if (getInPlace().size() != getNumResults())
     return emitOpError() << "has " << getInPlace().size() << " numbers in_place for " << getNumResults()
                          << " results";

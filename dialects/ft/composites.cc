@@ -77,6 +77,10 @@ LogicalResult MatmulGeluGradOp::verifySymbolUses(SymbolTableCollection &symbols)
   return verifyThen(*this, symbols, getBodyAttr(), {type, type}, type);
 }
 
+LogicalResult MatmulBiasGradOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyThen(*this, symbols, getBodyAttr(), getSummed().getType(), getSums().getType());
+}
+
 LogicalResult CallOp::verify() {
   for (int64_t result : getParameterGrads().value_or(ArrayRef<int64_t>()))
     if (result < 0 || result >= getNumResults())

@@ -86,6 +86,26 @@ def Ft_MatmulGeluGradOp : Ft_MatmulThenOp<"matmul_gelu_grad", [AllTypesMatch<["x
   }];
 }
 
+def Ft_MatmulBiasGradOp
+    : Ft_ComputeOp<"matmul_bias_grad", [DeclareOpInterfaceMethods<SymbolUserOpInterface>], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+  let summary = "Gradients of a weight and of its bias: a matmul with transpose_a, and the sum of one of its operands over the rows";
+  let description = [{
+    a is [..., M], b [..., N], of the same rows; the result is [M, N], `sums` [N], or [M] of a with `of_a`: --ft-fuse-bias-grad makes it, when clusters
+    have been formed. `body` is the cluster of the sum, and `partial_bytes` its scratch, as of ft.cluster; so the bits are those of the two ops. A GPU's
+    library, where it sums what it reads for the product, may add in another order where algorithms are chosen by timing.
+  }];
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, UnitAttr:$transpose_a, UnitAttr:$of_a, FlatSymbolRefAttr:$body,
+                       DenseI64ArrayAttr:$partial_bytes);
+  let results = (outs Ft_FloatTensor:$result, Ft_FloatTensor:$sums);
+  let assemblyFormat = [{
+    $a `,` $b (`transpose_a` $transpose_a^)? `beside` $body (`of_a` $of_a^)? `partial_bytes` $partial_bytes attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    // What is summed over its rows.
+    ::mlir::Value getSummed() { return getOfA() ? getA() : getB(); }
+  }];
+}
+
 def Ft_RotaryTableOp : Ft_ComputeOp<"rotary_table", [ExtentsOfResult, Precision, AllTypesMatch<["cosine", "sine"]>], ["getOptionalAttributes"]> {
   let summary = "Cosines and sines of rotary positions: of position * base^(-i / h), or of position * frequencies[i]; times scale";
   let description = [{

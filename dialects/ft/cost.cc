@@ -104,6 +104,11 @@ uint64_t MatmulGeluGradOp::getFlops() { return getModelFlops() + flopsOfBody(*th
 
 uint64_t MatmulGeluGradOp::getModelFlops() { return 2 * elements(getDx()) * lastExtent(getA()); }
 
+// One addition for each element of what is summed.
+uint64_t MatmulBiasGradOp::getFlops() { return getModelFlops() + elements(getSummed()); }
+
+uint64_t MatmulBiasGradOp::getModelFlops() { return 2 * elements(getResult()) * rows(getA()); }
+
 // Each of a pair: two products and a sum.
 uint64_t RotaryTableOp::getFlops() { return 3 * elements(getCosine()); }
 // Of ten rounds for four words, in operations of an element.

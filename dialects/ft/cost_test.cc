@@ -54,6 +54,10 @@ protected:
       %dx = ft.mul %x, %dy : tensor<6x8xf32>
       return %dx : tensor<6x8xf32>
     }
+    func.func private @sum_rows(%x: tensor<6x8xf32>) -> tensor<8xf32> attributes {ft.cluster} {
+      %sum = ft.reduce "sum" %x over [0] : tensor<6x8xf32> -> tensor<8xf32>
+      return %sum : tensor<8xf32>
+    }
     func.func private @product(%x: tensor<6x8xf32>, %w: tensor<8x8xf32>) -> tensor<6x8xf32>
         attributes {ft.composite} {
       %a = ft.silu %x : tensor<6x8xf32>
@@ -130,6 +134,20 @@ TEST_F(Cost, ProductWithGeluIsTheTwo) {
   EXPECT_EQ(cast<CostOpInterface>(parse(arguments, backward)).getBytes(), (6u * 4 + 4 * 8 + 2 * 6 * 8) * 4);
 }
 
+TEST_F(Cost, GradientsOfWeightAndBiasAreTheTwo) {
+  const std::string arguments = "%x: tensor<6x4xf32>, %dy: tensor<6x8xf32>";
+  auto kernel = cast<CostOpInterface>(
+      parse(arguments, "%0:2 = ft.matmul_bias_grad %x, %dy transpose_a beside @sum_rows partial_bytes [0, 0] "
+                       ": (tensor<6x4xf32>, tensor<6x8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)"));
+  EXPECT_EQ(kernel.getModelFlops(), 2u * 4 * 6 * 8);
+  EXPECT_EQ(kernel.getFlops(), 2u * 4 * 6 * 8 + 6 * 8);
+  EXPECT_EQ(kernel.getBytes(), (6u * 4 + 6 * 8 + 4 * 8 + 8) * 4);
+  EXPECT_EQ(flops(arguments, "%0:2 = ft.matmul_bias_grad %dy, %x transpose_a beside @sum_rows of_a "
+                             "partial_bytes [0, 0] : (tensor<6x8xf32>, tensor<6x4xf32>) -> (tensor<8x4xf32>, "
+                             "tensor<8xf32>)"),
+            2u * 4 * 6 * 8 + 6 * 8);
+}
+
 TEST_F(Cost, OptimizerCountsTheWholeUnit) {
   const std::string arguments = "%g: !ft.slice<@u, f32>, %s: tensor<2x1xf32>";
   const std::string body = "ft.update @u by @step(%g, %s) states [\"a\", \"b\"] "
@@ -167,6 +185,20 @@ TEST_F(Cost, CallsAreTheirBodies) {
   EXPECT_EQ(call.getKernelName(), "product");
   EXPECT_EQ(call.getOpClass(), "");
   EXPECT_FALSE(call.isCheapToRecompute());
+}
+
+// The sum runs after the product, in the same scratch.
+TEST_F(Cost, ScratchOfSumsIsThatOfTheProduct) {
+  const auto bytes = [&](const char *onGpu) {
+    auto kernel = cast<KernelOpInterface>(parse(
+        "%x: tensor<6x4xf32>, %dy: tensor<6x8xf32>",
+        std::string("%0:2 = ft.matmul_bias_grad %x, %dy transpose_a beside @sum_rows partial_bytes [64, ") +
+            onGpu + "] : (tensor<6x4xf32>, tensor<6x8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)"));
+    EXPECT_EQ(kernel.getWorkspaceBytes(::ft::DeviceClass::kCpu), 64u);
+    return kernel.getWorkspaceBytes(::ft::DeviceClass::kCuda);
+  };
+  EXPECT_EQ(bytes("96"), 32u << 20);
+  EXPECT_EQ(bytes("67108864"), 64u << 20);
 }
 
 TEST_F(Cost, ScratchIsThatOfTheDevice) {

@@ -129,6 +129,12 @@ uint64_t MatmulGeluGradOp::getWorkspaceBytes(DeviceClass device) {
   return device == DeviceClass::kCuda ? cuda::Matmul() : 0;
 }
 
+// Of the product and of the sum, which run one after the other.
+uint64_t MatmulBiasGradOp::getWorkspaceBytes(DeviceClass device) {
+  auto sums = static_cast<uint64_t>(getPartialBytes()[static_cast<size_t>(device)]);
+  return device == DeviceClass::kCuda ? std::max(uint64_t{cuda::Matmul()}, sums) : sums;
+}
+
 uint64_t EmbeddingGradOp::getWorkspaceBytes(DeviceClass device) {
   auto table = tensor(getResult()).getShape();
   return device == DeviceClass::kCuda ? cuda::EmbeddingGrad(elements(getIds()), table[0], table[1]) : 0;

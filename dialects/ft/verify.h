@@ -26,6 +26,9 @@ LogicalResult sameType(Operation *op, llvm::StringRef name, Value value, llvm::S
 LogicalResult sameElementType(Operation *op, llvm::StringRef name, Value value, llvm::StringRef otherName,
                               Value other);
 
+// Of a cluster's scratch: one number for each kind of device.
+LogicalResult partialBytes(Operation *op, llvm::ArrayRef<int64_t> bytes);
+
 // Any shape, f32.
 LogicalResult isF32(Operation *op, llvm::StringRef name, Value value);
 

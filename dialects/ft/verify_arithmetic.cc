@@ -50,15 +50,17 @@ LogicalResult verifyBias(Operation *op, Value bias, Value result, Value a) {
   return verify::sameElementType(op, "bias", bias, "a", a);
 }
 
-// The result of a product with transpose_a, [M, N].
-LogicalResult verifySumOverRows(MatmulOp op) {
-  if (op.getTransposeB())
-    return op->emitOpError("transpose_a and transpose_b together are not supported");
-  llvm::ArrayRef<int64_t> a = verify::shape(op.getA()), b = verify::shape(op.getB());
+// a, b and the result of a product with transpose_a, [M, N].
+LogicalResult verifySumOverRows(Operation *op, Value left, Value right, Value result) {
+  if (failed(verify::minRank(op, "a", left, 1, "[..., columns]")) ||
+      failed(verify::minRank(op, "b", right, 1, "[..., columns]")) ||
+      failed(verify::sameElementType(op, "b", right, "a", left)))
+    return failure();
+  llvm::ArrayRef<int64_t> a = verify::shape(left), b = verify::shape(right);
   if (a.drop_back() != b.drop_back())
     return op->emitOpError() << "with transpose_a, a and b are summed over the same rows; a is "
                              << shapeText(a) << " but b is " << shapeText(b);
-  return verify::shapeIs(op, "result", op.getResult(), {a.back(), b.back()}, "the columns of a and of b");
+  return verify::shapeIs(op, "result", result, {a.back(), b.back()}, "the columns of a and of b");
 }
 
 } // namespace
@@ -69,7 +71,9 @@ LogicalResult MatmulOp::verify() {
       failed(verify::sameElementType(op, "b", getB(), "a", getA())))
     return failure();
   if (getTransposeA()) {
-    if (failed(verify::minRank(op, "b", getB(), 1, "[..., columns]")) || failed(verifySumOverRows(*this)))
+    if (getTransposeB())
+      return emitOpError("transpose_a and transpose_b together are not supported");
+    if (failed(verifySumOverRows(op, getA(), getB(), getResult())))
       return failure();
   } else {
     llvm::StringRef form = getTransposeB() ? "[N, K]" : "[K, N]";
@@ -94,6 +98,18 @@ LogicalResult MatmulGeluOp::verify() {
 
 LogicalResult MatmulGeluGradOp::verify() {
   return verifyLinear(*this, {getA(), getB(), getTransposeB(), getDx(), "dx"});
+}
+
+LogicalResult MatmulBiasGradOp::verify() {
+  if (!getTransposeA())
+    return emitOpError("is of a weight's gradient: it has transpose_a");
+  if (failed(verifySumOverRows(*this, getA(), getB(), getResult())) ||
+      failed(verify::shapeIs(*this, "sums", getSums(), verify::shape(getSummed()).take_back(1),
+                             "the columns of what is summed")))
+    return failure();
+  if (failed(verify::sameElementType(*this, "sums", getSums(), "the result", getResult())))
+    return failure();
+  return verify::partialBytes(*this, getPartialBytes());
 }
 
 } // namespace mlir::ft

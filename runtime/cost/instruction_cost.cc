@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "absl/strings/match.h"
+#include "runtime/base/dtype.h"
 #include "runtime/cost/kernel_key.h"
 #include "runtime/cost/kernels.h"
 #include "runtime/cost/transfers.h"
@@ -106,10 +107,22 @@ double AttentionSeconds(const Target& target, const Work& work) {
                  AttentionRate(target, work.dtype, wide->shape(2) / heads, wide->shape(1), is_backward));
 }
 
+// Sums beside a product are of an operand that CPUs read again; libraries of GPUs sum what they read anyway.
+double SumsSeconds(const Target& target, const Work& work) {
+  if (target.cuda() || work.kernel.kernel() != "matmul_bias_grad") return 0;
+  bool of_a = false;
+  for (const proto::Attribute& attribute : work.kernel.attributes())
+    if (attribute.name() == "of_a") of_a = attribute.i() != 0;
+  const proto::Operand& summed = work.kernel.in(of_a ? 0 : 1);
+  const double bytes = static_cast<double>(Elements(summed) * SizeOf(static_cast<DType>(summed.dtype())));
+  return MemorySeconds(target, bytes * Times(target.stack().elementwise_bytes()));
+}
+
 double BodySeconds(const Target& target, const Work& work, uint32_t taken) {
   switch (ClassOf(work.kernel.kernel())) {
     case Class::kProduct:
-      return Longest(target, work, ProductRate(target, work.dtype, ShapeOf(work), taken));
+      return Longest(target, work, ProductRate(target, work.dtype, ShapeOf(work), taken)) +
+             SumsSeconds(target, work);
     case Class::kAttention:
       return AttentionSeconds(target, work);
     case Class::kHead:

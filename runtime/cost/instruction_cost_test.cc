@@ -109,6 +109,25 @@ TEST_F(InstructionCostTest, AProductHasTheRateOfItsShape) {
   EXPECT_EQ(cost.beside_transfer[static_cast<size_t>(TransferKind::kAllReduce)], 1);
 }
 
+TEST_F(InstructionCostTest, CpusReadAgainWhatIsSummedBesideAProduct) {
+  Target target = Plain();
+  proto::Instruction* kernel =
+      Kernel(&program_, "matmul", {At(0, proto::BF16, {16, 24}), At(0, proto::BF16, {16, 96})},
+             {At(1, proto::BF16, {24, 96}), At(1, proto::BF16, {96})});
+  kernel->set_flops(2 * 24 * 96 * 16);
+  const double product = InstructionSeconds(plan_, mesh_, *kernel, target);
+  kernel->set_kernel("matmul_bias_grad");
+  EXPECT_NEAR(InstructionSeconds(plan_, mesh_, *kernel, target) - product, 16 * 96 * 2 / 100.0, 1e-9);
+  proto::Attribute* of_a = kernel->add_attributes();
+  of_a->set_name("of_a");
+  of_a->set_i(1);
+  EXPECT_NEAR(InstructionSeconds(plan_, mesh_, *kernel, target) - product, 16 * 24 * 2 / 100.0, 1e-9);
+  target.set_cuda(true);
+  const double on_gpu = InstructionSeconds(plan_, mesh_, *kernel, target);
+  kernel->set_kernel("matmul");
+  EXPECT_EQ(on_gpu, InstructionSeconds(plan_, mesh_, *kernel, target));
+}
+
 TEST_F(InstructionCostTest, ExpertsAreAProductEach) {
   Target target = Plain();
   target.mutable_products()->set_multiprocessors(4);

@@ -162,7 +162,7 @@ absl::StatusOr<std::vector<ClusterCode>> CodesOf(const proto::Cluster& cluster) 
 
 bool RunsCluster(std::string_view kernel) {
   return kernel == kClusterKernel || kernel == kUpdateKernel || kernel == "matmul_gelu" ||
-         kernel == "matmul_gelu_grad";
+         kernel == "matmul_gelu_grad" || kernel == "matmul_bias_grad";
 }
 
 proto::Cluster ToProto(const ClusterBody& body) {

@@ -82,6 +82,7 @@ const std::map<std::string, std::string>& withoutDerivative() {
       {"cluster", fusion},
       {"matmul_gelu", fusion},
       {"matmul_gelu_grad", fusion},
+      {"matmul_bias_grad", fusion},
       {"count_targets", "is of integers"},
       {"counted_mean", step},
       {"loss_count", "is evaluation's, which has no gradients"},
@@ -133,6 +134,15 @@ constexpr const char* kOptimizerStep = R"(
       : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x2xf32>
     ft.update @u by @step(%flat, %s) states [] : !ft.flat<@u, f32>, tensor<2x2xf32>
     return %norm : tensor<f32>
+  }
+  func.func @weight(%x: tensor<6x4xbf16>, %dy: tensor<6x8xbf16>) {
+    %0:2 = ft.matmul_bias_grad %x, %dy transpose_a beside @sum_rows partial_bytes [0, 0]
+      : (tensor<6x4xbf16>, tensor<6x8xbf16>) -> (tensor<4x8xbf16>, tensor<8xbf16>)
+    return
+  }
+  func.func private @sum_rows(%x: tensor<6x8xbf16>) -> tensor<8xbf16> attributes {ft.cluster} {
+    %sum = ft.reduce "sum" %x over [0] : tensor<6x8xbf16> -> tensor<8xbf16>
+    return %sum : tensor<8xbf16>
   }
   func.func private @step(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>, %lr: tensor<f32>)
       -> tensor<1024xf32> attributes {ft.update} {

@@ -184,6 +184,55 @@ func.func @matmul_gelu_grad_shape(%a: tensor<3x4xf32>, %w: tensor<4x8xf32>, %x: 
 
 // -----
 
+func.func @bias_grad_of_a_product(%x: tensor<3x3xf32>, %dy: tensor<3x8xf32>) {
+  // expected-error @below {{'ft.matmul_bias_grad' op is of a weight's gradient: it has transpose_a}}
+  %0:2 = ft.matmul_bias_grad %x, %dy beside @sum partial_bytes [0, 0] : (tensor<3x3xf32>, tensor<3x8xf32>) -> (tensor<3x8xf32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @bias_grad_rows(%x: tensor<2x4xf32>, %dy: tensor<3x8xf32>) {
+  // expected-error @below {{'ft.matmul_bias_grad' op with transpose_a, a and b are summed over the same rows; a is 2x4 but b is 3x8}}
+  %0:2 = ft.matmul_bias_grad %x, %dy transpose_a beside @sum partial_bytes [0, 0] : (tensor<2x4xf32>, tensor<3x8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @bias_grad_of_which(%x: tensor<3x4xf32>, %dy: tensor<3x8xf32>) {
+  // expected-error @below {{'ft.matmul_bias_grad' op sums is 8; expected 4, the columns of what is summed}}
+  %0:2 = ft.matmul_bias_grad %x, %dy transpose_a beside @sum of_a partial_bytes [0, 0] : (tensor<3x4xf32>, tensor<3x8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @bias_grad_type(%x: tensor<3x4xbf16>, %dy: tensor<3x8xbf16>) {
+  // expected-error @below {{'ft.matmul_bias_grad' op sums has elements of type 'bf16'; expected 'f32', as the result}}
+  %0:2 = ft.matmul_bias_grad %x, %dy transpose_a beside @sum partial_bytes [0, 0] : (tensor<3x4xbf16>, tensor<3x8xbf16>) -> (tensor<4x8xf32>, tensor<8xbf16>)
+  return
+}
+
+// -----
+
+func.func @bias_grad_scratch(%x: tensor<3x4xf32>, %dy: tensor<3x8xf32>) {
+  // expected-error @below {{'ft.matmul_bias_grad' op partial_bytes are not one number for each of 2 kinds of devices}}
+  %0:2 = ft.matmul_bias_grad %x, %dy transpose_a beside @sum partial_bytes [0] : (tensor<3x4xf32>, tensor<3x8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @bias_grad_body(%x: tensor<3x4xf32>, %dy: tensor<3x8xf32>) {
+  // expected-error @below {{'ft.matmul_bias_grad' op has other types than @sum, which is '(tensor<3x9xf32>) -> tensor<9xf32>'}}
+  %0:2 = ft.matmul_bias_grad %x, %dy transpose_a beside @sum partial_bytes [0, 0] : (tensor<3x4xf32>, tensor<3x8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)
+  return
+}
+func.func private @sum(%x: tensor<3x9xf32>) -> tensor<9xf32> attributes {ft.cluster}
+
+// -----
+
 func.func @add(%a: tensor<2x3x4xf32>, %b: tensor<2x4xf32>) {
   // expected-error @below {{'ft.add' op b is 2x4; expected the shape of a, 2x3x4, or its last dimensions (ft.broadcast repeats along others)}}
   %0 = ft.add %a, %b : tensor<2x3x4xf32>, tensor<2x4xf32>

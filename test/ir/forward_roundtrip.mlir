@@ -77,6 +77,19 @@ func.func private @gelu.grad(%x: tensor<2x3x8xf32>, %dy: tensor<2x3x8xf32>) -> t
   return %dx : tensor<2x3x8xf32>
 }
 
+// CHECK-LABEL: func.func @gradients_of_weight_and_bias
+func.func @gradients_of_weight_and_bias(%x: tensor<2x3x4xbf16>, %dy: tensor<2x3x8xbf16>) {
+  // CHECK: %{{.*}}, %{{.*}} = ft.matmul_bias_grad %{{.*}}, %{{.*}} transpose_a beside @sum_rows partial_bytes [0, 64] {layer = "a"} : (tensor<2x3x4xbf16>, tensor<2x3x8xbf16>) -> (tensor<4x8xf32>, tensor<8xf32>)
+  %0:2 = ft.matmul_bias_grad %x, %dy transpose_a beside @sum_rows partial_bytes [0, 64] {layer = "a"} : (tensor<2x3x4xbf16>, tensor<2x3x8xbf16>) -> (tensor<4x8xf32>, tensor<8xf32>)
+  // CHECK: %{{.*}}, %{{.*}} = ft.matmul_bias_grad %{{.*}}, %{{.*}} transpose_a beside @sum_rows of_a partial_bytes [0, 64] : (tensor<2x3x8xbf16>, tensor<2x3x4xbf16>) -> (tensor<8x4xf32>, tensor<8xf32>)
+  %1:2 = ft.matmul_bias_grad %dy, %x transpose_a beside @sum_rows of_a partial_bytes [0, 64] : (tensor<2x3x8xbf16>, tensor<2x3x4xbf16>) -> (tensor<8x4xf32>, tensor<8xf32>)
+  return
+}
+func.func private @sum_rows(%x: tensor<2x3x8xbf16>) -> tensor<8xf32> attributes {ft.cluster} {
+  %sum = ft.reduce "sum" %x over [0, 1] : tensor<2x3x8xbf16> -> tensor<8xf32>
+  return %sum : tensor<8xf32>
+}
+
 // CHECK-LABEL: func.func @elementwise
 func.func @elementwise(%x: tensor<2x3x8xf32>, %v: tensor<8xf32>) {
   // CHECK: ft.mul %{{.*}}, %{{.*}} : tensor<2x3x8xf32>, tensor<8xf32>

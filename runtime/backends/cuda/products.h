@@ -11,12 +11,18 @@
 
 namespace ft::cuda {
 
-// What becomes of each sum before it is stored. GELU in the tanh form.
+// What becomes of each sum before it is stored, GELU in the tanh form; or what else is made of the operands.
 enum class Epilogue {
   kNone,
   kGelu,      // c = GELU(x), x the sum; x to `auxiliary`, when the spec has one
   kGeluGrad,  // c = GELU'(x) times the sum, x from `auxiliary`
+  kSumsOfA,   // sums[m] = the sum of op(a) over k
+  kSumsOfB,   // sums[n] = the sum of op(b) over k
 };
+
+constexpr bool MakesSums(Epilogue epilogue) {
+  return epilogue == Epilogue::kSumsOfA || epilogue == Epilogue::kSumsOfB;
+}
 
 // Row-major: c[m, n] = (accumulate ? c : 0) + op(a) op(b) + bias, op(a) [m, k], op(b) [k, n]; a is stored as
 // [k, m] when transpose_a, b as [n, k] when transpose_b. Sums are f32.
@@ -39,6 +45,7 @@ struct ProductOperands {
   void* workspace = nullptr;   // as long as said at creation, 256-byte aligned
   const void* bias = nullptr;  // unless the spec has one, null; 16-byte aligned
   void* auxiliary = nullptr;   // the same
+  void* sums = nullptr;        // of an epilogue that makes them, of type `output`; 16-byte aligned
 };
 
 class Product {
@@ -61,7 +68,7 @@ class Products {
 
   // A product of a spec with an epilogue, or null where `apart`, which enqueues the product without it and a
   // kernel for the rest, is the better choice: the library has no such product, takes longer for it, or no
-  // choice may depend on timings. The epilogue is of the sum before it is rounded. `apart` overwrites no more
+  // choice may depend on timings. GELU is of the sum before it is rounded. `apart` overwrites no more
   // than the product would, and returns a cudaError_t. Equal specs have one answer.
   virtual absl::StatusOr<std::shared_ptr<Product>> Fuse(const ProductSpec& spec,
                                                         const ProductOperands& operands,

@@ -29,7 +29,7 @@ void RegisterCudaKernels(KernelTable& table) {
   RegisterLossCount(table);
   RegisterLossScaling(table);
   RegisterMatmul(table);
-  RegisterMatmulGelu(table);
+  RegisterMatmulEpilogues(table);
   RegisterMove(table);
   RegisterMovement(table);
   RegisterRandom(table);

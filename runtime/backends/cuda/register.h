@@ -18,7 +18,7 @@ void RegisterLinearCrossEntropy(KernelTable& table);  // linear_cross_entropy[_g
 void RegisterLossCount(KernelTable& table);           // loss_count
 void RegisterLossScaling(KernelTable& table);         // loss_scale update_scaler
 void RegisterMatmul(KernelTable& table);              // matmul
-void RegisterMatmulGelu(KernelTable& table);          // matmul_gelu matmul_gelu_grad
+void RegisterMatmulEpilogues(KernelTable& table);     // matmul_gelu matmul_gelu_grad matmul_bias_grad
 void RegisterMove(KernelTable& table);                // transpose slice pad
 void RegisterMovement(KernelTable& table);     // copy reshape broadcast split concat fill iota zero_padding
 void RegisterRandom(KernelTable& table);       // init_normal init_uniform init_constant

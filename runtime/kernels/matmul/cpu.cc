@@ -1,4 +1,5 @@
-// matmul, and what reads its result at once: matmul_gelu, matmul_gelu_grad.
+// matmul, what reads its result at once (matmul_gelu, matmul_gelu_grad), and what reads its operand
+// (matmul_bias_grad).
 #include "runtime/kernels/cluster/cpu.h"
 
 #include <algorithm>
@@ -51,10 +52,11 @@ KernelOr MakeMatmul(const KernelContext& context) {
   return MakeKernel([product] { product.Run(); });
 }
 
-// The product, then the cluster on `in`, which has the product's result.
+// The product, then the cluster on `in`.
 KernelOr MakeThen(const KernelContext& context, const Product& product, std::vector<Tensor> in,
                   const Tensor& result) {
-  const KernelOperands operands = {.in = std::move(in), .out = {result}, .workspace = {}};
+  const KernelOperands operands = {
+      .in = std::move(in), .out = {result}, .workspace = context.operands.workspace};
   FT_ASSIGN_OR_RETURN(
       std::shared_ptr<Kernel> cluster,
       MakeCluster({context.loops, operands, context.attributes, context.num_threads, context.isa}));
@@ -78,12 +80,21 @@ KernelOr MakeMatmulGeluGrad(const KernelContext& context) {
   return MakeThen(context, product, {read.x, read.dx}, read.dx);
 }
 
+KernelOr MakeMatmulBiasGrad(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const MatmulBiasGradOperands read,
+                      ReadMatmulBiasGrad(context.operands, context.attributes));
+  FT_ASSIGN_OR_RETURN(const Product product,
+                      MakeProduct(context, read.a, read.b, Tensor(), Tensor(), read.result));
+  return MakeThen(context, product, {read.summed()}, read.sums);
+}
+
 }  // namespace
 
 void RegisterMatmul(KernelRegistry& registry, Isa isa) {
   Add<MakeMatmul>(registry, "matmul", isa);
   Add<MakeMatmulGelu>(registry, "matmul_gelu", isa);
   Add<MakeMatmulGeluGrad>(registry, "matmul_gelu_grad", isa);
+  Add<MakeMatmulBiasGrad>(registry, "matmul_bias_grad", isa);
 }
 
 }  // namespace ft::cpu

@@ -42,4 +42,15 @@ absl::StatusOr<MatmulGeluGradOperands> ReadMatmulGeluGrad(const KernelOperands& 
   return read;
 }
 
+absl::StatusOr<MatmulBiasGradOperands> ReadMatmulBiasGrad(const KernelOperands& operands,
+                                                          const KernelAttributes& attributes) {
+  FT_RETURN_IF_ERROR(CheckCounts(operands, 2, 2));
+  FT_ASSIGN_OR_RETURN(const bool transpose_a, Flag(attributes, "transpose_a"));
+  if (!transpose_a) return absl::InvalidArgumentError("a product that sums over rows has transpose_a");
+  FT_ASSIGN_OR_RETURN(const bool of_a, Flag(attributes, "of_a"));
+  const MatmulBiasGradOperands read{operands.in[0], operands.in[1], operands.out[0], operands.out[1], of_a};
+  FT_RETURN_IF_ERROR(CheckSize(read.sums, "sums", read.summed().last(), read.result.dtype));
+  return read;
+}
+
 }  // namespace ft

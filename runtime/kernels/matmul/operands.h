@@ -31,4 +31,13 @@ struct MatmulGeluGradOperands {
 };
 absl::StatusOr<MatmulGeluGradOperands> ReadMatmulGeluGrad(const KernelOperands& operands);
 
+// A product, and beside it the sums of one of its operands over the rows.
+struct MatmulBiasGradOperands {
+  Tensor a, b, result, sums;
+  bool of_a;  // else of b
+  const Tensor& summed() const { return of_a ? a : b; }
+};
+absl::StatusOr<MatmulBiasGradOperands> ReadMatmulBiasGrad(const KernelOperands& operands,
+                                                          const KernelAttributes& attributes);
+
 }  // namespace ft

@@ -115,6 +115,17 @@ TEST(CudaFusedGelu, MatchesReferenceWithEpilogues) {
   EXPECT_GT(different, 0u) << "no epilogue was used";
 }
 
+// Sums by a library's epilogue, and by the cluster after the product, are of the same numbers.
+TEST(CudaBiasGrad, MatchesReferenceWithEpilogues) {
+  EmulatedBench fused(/*fuses=*/true);
+  for (const Case& c : conformance::BiasGradCases()) {
+    SCOPED_TRACE(c.op + " " + c.label);
+    const absl::StatusOr<Arrays> got = RunCase(fused, c, false);
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(Compare(c, *got, fused.device_class()), "");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryOp, CudaConformance, testing::ValuesIn(conformance::Ops()),
                          [](const auto& info) { return info.param; });
 

@@ -46,11 +46,13 @@ absl::Status CheckSpec(const ProductSpec& s) {
         fmt::format("a product of m {}, n {}, k {} with rows {}, {}, {} apart: too close", s.m, s.n, s.k,
                     s.row_a, s.row_b, s.row_c));
   // What epilogues cuBLASLt has, or is asked for (libraries/cublaslt_products_call.cc).
-  const bool epilogue = s.epilogue != Epilogue::kNone, reads = s.epilogue == Epilogue::kGeluGrad;
-  if (epilogue ? s.input == DType::kF32 || s.output != s.input || s.accumulate || (reads && s.bias) ||
-                     (reads && !s.auxiliary) || (s.auxiliary && s.row_c % 8 != 0)
-               : s.auxiliary)
-    return absl::InvalidArgumentError("a product with an epilogue that there is not");
+  const bool gelu = s.epilogue == Epilogue::kGelu, reads = s.epilogue == Epilogue::kGeluGrad;
+  const bool refused =
+      gelu || reads ? s.input == DType::kF32 || s.output != s.input || s.accumulate || (reads && s.bias) ||
+                          (reads && !s.auxiliary) || (s.auxiliary && s.row_c % 8 != 0)
+      : MakesSums(s.epilogue) ? s.input == DType::kF32 || s.bias || s.auxiliary || s.accumulate
+                              : s.auxiliary;
+  if (refused) return absl::InvalidArgumentError("a product with an epilogue that there is not");
   // cuBLASLt has results of the inputs' type or f32.
   if (!IsFloat(s.input) || (s.output != s.input && s.output != DType::kF32))
     return absl::InvalidArgumentError(fmt::format("a product of {} into {}", Name(s.input), Name(s.output)));
@@ -74,6 +76,8 @@ class ReferenceProduct final : public Product {
       return Fail(kInvalidValue, "a product's bias is not as in its spec");
     if (spec_.auxiliary != (o.auxiliary != nullptr) || reinterpret_cast<uintptr_t>(o.auxiliary) % 16 != 0)
       return Fail(kInvalidValue, "a product's auxiliary operand is not as in its spec");
+    if (MakesSums(spec_.epilogue) != (o.sums != nullptr) || reinterpret_cast<uintptr_t>(o.sums) % 16 != 0)
+      return Fail(kInvalidValue, "a product's sums are not as in its spec");
     if (workspace_bytes_ > 0 && o.workspace == nullptr)
       return Fail(kInvalidValue, "a product's workspace is null");
     return EnqueueHost(stream, "product", [o, spec = spec_, bytes = workspace_bytes_] {
@@ -98,6 +102,14 @@ class ReferenceProduct final : public Product {
         Gather(o.a, s.input, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k, s.row_a, s.transpose_a);
     const std::vector<float> columns =
         Gather(o.b, s.input, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n, s.row_b, !s.transpose_b);
+    if (MakesSums(s.epilogue)) {
+      const std::vector<float>& summed = s.epilogue == Epilogue::kSumsOfA ? rows : columns;
+      for (int64_t i = 0; i < static_cast<int64_t>(summed.size()) / s.k; ++i) {
+        double sum = 0;
+        for (int64_t l = 0; l < s.k; ++l) sum += summed[i * s.k + l];
+        Store(o.sums, s.output, i, static_cast<float>(sum));
+      }
+    }
     for (int64_t i = 0; i < s.m; ++i) {
       for (int64_t j = 0; j < s.n; ++j) {
         double sum = 0;
@@ -113,7 +125,7 @@ class ReferenceProduct final : public Product {
   // The epilogue: of the sum as it is, before any rounding.
   static double Finish(const ProductSpec& s, void* auxiliary, int64_t at, double sum) {
     constexpr double kScale = 0.7978845608028654, kCubic = 0.044715;  // sqrt(2 / pi)
-    if (s.epilogue == Epilogue::kNone) return sum;
+    if (s.epilogue == Epilogue::kNone || MakesSums(s.epilogue)) return sum;
     if (s.epilogue == Epilogue::kGelu && s.auxiliary) Store(auxiliary, s.output, at, static_cast<float>(sum));
     const double x = s.epilogue == Epilogue::kGelu ? sum : double{Load(auxiliary, s.output, at)};
     const double t = std::tanh(kScale * (x + kCubic * x * x * x));

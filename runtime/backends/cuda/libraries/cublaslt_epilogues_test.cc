@@ -36,6 +36,35 @@ TEST_F(CublasLtProductsTest, DescribesEpilogues) {
   EXPECT_EQ(described(false, true, Epilogue::kGeluGrad), uint32_t{CUBLASLT_EPILOGUE_DGELU});
 }
 
+// Our a is its B. The sums are of the result's type.
+TEST_F(CublasLtProductsTest, DescribesSums) {
+  Products& products = Open(false, true);
+  ProductSpec spec{.m = 2, .n = 8, .k = 4, .transpose_a = true, .row_a = 2, .row_b = 8, .row_c = 8};
+  spec.input = DType::kBF16;
+  char memory[5];
+  ProductOperands operands = {memory, memory + 1, memory + 2, memory + 3};
+  operands.sums = memory + 4;
+  for (const auto& [epilogue, kind] : {std::pair(Epilogue::kSumsOfA, CUBLASLT_EPILOGUE_BGRADB),
+                                       std::pair(Epilogue::kSumsOfB, CUBLASLT_EPILOGUE_BGRADA)}) {
+    spec.epilogue = epilogue;
+    auto product = Create(products, spec);
+    ASSERT_TRUE(product.ok()) << product.status();
+    EXPECT_EQ(Value<uint32_t>(record_.operation, CUBLASLT_MATMUL_DESC_EPILOGUE), uint32_t{kind});
+    EXPECT_EQ(Value<int32_t>(record_.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE), int32_t{CUDA_R_32F});
+    EXPECT_EQ((*product)->Launch(operands, nullptr), 0);
+    EXPECT_EQ(Value<char*>(record_.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER), memory + 4);
+  }
+  const auto refused = [&](auto change) {
+    ProductSpec changed = spec;
+    change(changed);
+    return absl::IsInvalidArgument(Create(products, changed).status());
+  };
+  EXPECT_TRUE(refused([](ProductSpec& s) { s.auxiliary = true; }));
+  EXPECT_TRUE(refused([](ProductSpec& s) { s.accumulate = true; }));
+  EXPECT_TRUE(refused([](ProductSpec& s) { s.output = DType::kBF16, s.bias = true; }));
+  EXPECT_TRUE(refused([](ProductSpec& s) { s.input = DType::kF32; }));
+}
+
 TEST_F(CublasLtProductsTest, RefusesEpiloguesThatThereAreNot) {
   Products& products = Open(false, true);
   ProductSpec gradient{.m = 2, .n = 8, .k = 4, .row_a = 4, .row_b = 8, .row_c = 8};

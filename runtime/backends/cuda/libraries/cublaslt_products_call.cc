@@ -56,6 +56,10 @@ absl::Status CheckEpilogue(const ProductSpec& s) {
     return s.auxiliary ? absl::InvalidArgumentError("a product without epilogue keeps nothing")
                        : absl::OkStatus();
   }
+  if (MakesSums(s.epilogue)) {
+    if (s.input != DType::kF32 && !s.bias && !s.auxiliary && !s.accumulate) return absl::OkStatus();
+    return absl::InvalidArgumentError(fmt::format("no sums beside such a product of {}", Name(s.input)));
+  }
   // A library's GELU may be less precise than f32 is.
   if (s.input == DType::kF32 || s.output != s.input || s.accumulate) {
     return absl::InvalidArgumentError(fmt::format("no GELU of a product of {} {} {}", Name(s.input),
@@ -78,6 +82,10 @@ cublasLtEpilogue_t EpilogueOf(const ProductSpec& s) {
     case Epilogue::kGelu:
       if (s.auxiliary) return s.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
       return s.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    case Epilogue::kSumsOfA:
+      return CUBLASLT_EPILOGUE_BGRADB;  // its B is a
+    case Epilogue::kSumsOfB:
+      return CUBLASLT_EPILOGUE_BGRADA;
     case Epilogue::kNone:
       break;
   }
@@ -130,8 +138,9 @@ absl::Status CublasLtCall::DescribeEpilogue() {
   FT_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(EpilogueOf(spec_))));
   // Stands for the addresses of each run: heuristics look at how they are aligned.
   const void* const aligned = reinterpret_cast<const void*>(uintptr_t{kBiasAlignment});
-  if (spec_.bias) {
-    FT_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(TypeOf(spec_.input))));
+  if (spec_.bias || MakesSums(spec_.epilogue)) {
+    const DType type = spec_.bias ? spec_.input : spec_.output;
+    FT_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(TypeOf(type))));
     FT_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned));
   }
   if (!spec_.auxiliary) return absl::OkStatus();
@@ -180,7 +189,9 @@ cublasStatus_t CublasLtCall::Run(cublasLtHandle_t handle, const cublasLtMatmulAl
     return wanted ? api_.set_operation(operation_, attribute, &address, sizeof(address))
                   : CUBLAS_STATUS_SUCCESS;
   };
-  cublasStatus_t status = point(spec_.bias, CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias);
+  const bool sums = MakesSums(spec_.epilogue);
+  cublasStatus_t status =
+      point(spec_.bias || sums, CUBLASLT_MATMUL_DESC_BIAS_POINTER, sums ? o.sums : o.bias);
   if (status == CUBLAS_STATUS_SUCCESS)
     status = point(spec_.auxiliary, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, o.auxiliary);
   if (status != CUBLAS_STATUS_SUCCESS) return status;

@@ -5,6 +5,7 @@
 // c^T [n, m] = op(b)^T [n, k] op(a)^T [k, m], with b as cuBLASLt's A and a as its B; an operand that is
 // stored transposed is one that cuBLASLt has to transpose. cuBLASLt's bias is a column that is added to every
 // column: n elements, added to every row of c. What it calls auxiliary is laid out as its result, so as c.
+// Sums of an operand over k go where the bias is otherwise read.
 #pragma once
 
 #include <array>

@@ -96,6 +96,10 @@ absl::Status SampleValues::Clear(const ProductSpec& spec, const ProductOperands&
   FT_RETURN_IF_ERROR(clear(operands.c, ExtentOfC(spec), spec.output));
   if (spec.bias) FT_RETURN_IF_ERROR(clear(operands.bias, spec.n, spec.input));
   if (spec.auxiliary) FT_RETURN_IF_ERROR(clear(operands.auxiliary, ExtentOfC(spec), spec.output));
+  if (MakesSums(spec.epilogue)) {
+    const int64_t sums = spec.epilogue == Epilogue::kSumsOfA ? spec.m : spec.n;
+    FT_RETURN_IF_ERROR(clear(operands.sums, sums, spec.output));
+  }
   return clear(operands.workspace, static_cast<int64_t>(workspace_bytes), DType::kU8);
 }
 

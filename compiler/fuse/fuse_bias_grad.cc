@@ -1,0 +1,73 @@
+// --ft-fuse-bias-grad
+// Enters: programs whose clusters are formed. Leaves: ft.matmul_bias_grad in place of an ft.matmul with
+// transpose_a and the cluster that sums one of its operands over rows, and does nothing else. Nothing is
+// refused; what does not match stays.
+#include "compiler/fuse/passes.h"
+#include "dialects/ft/clusters.h"
+#include "dialects/ft/composites.h"
+
+namespace mlir::ft {
+
+#define GEN_PASS_DEF_FUSEBIASGRADPASS
+#include "compiler/fuse/passes.h.inc"
+
+namespace {
+
+// Whether the body is the sum of its argument over all dimensions but the last.
+bool sumsRows(func::FuncOp body) {
+  Block &block = body.getBody().front();
+  auto sum = dyn_cast<ReduceOp>(block.front());
+  if (!sum || block.getNumArguments() != 1 || sum->getNextNode() != block.getTerminator() ||
+      sum.getX() != block.getArgument(0) || sum.getKind() != "sum")
+    return false;
+  int64_t rank = cast<RankedTensorType>(sum.getX().getType()).getRank();
+  return rank > 1 && llvm::equal(sum.getDims(), llvm::seq<int64_t>(0, rank - 1));
+}
+
+// Of 16 bits: libraries have no such epilogue for f32.
+bool mayJoin(MatmulOp product, ClusterOp sum) {
+  auto elementOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
+  Value sums = sum.getOutputs()[0];
+  return product && elementOf(product.getA()).getIntOrFloatBitWidth() == 16 && product.getTransposeA() &&
+         !product.getAcc() && !product.getBias() && product->getBlock() == sum->getBlock() &&
+         getPhase(product) == getPhase(sum) && elementOf(product.getResult()) == elementOf(sums) &&
+         llvm::none_of(sums.getUsers(), [&](Operation *user) { return user->isBeforeInBlock(product); });
+}
+
+void fuse(ClusterOp sum) {
+  Value summed = sum.getInputs()[0];
+  for (Operation *user : summed.getUsers()) {
+    auto product = dyn_cast<MatmulOp>(user);
+    if (!mayJoin(product, sum))
+      continue;
+    OpBuilder builder(product);
+    auto fused = MatmulBiasGradOp::create(
+        builder, builder.getFusedLoc({product.getLoc(), sum.getLoc()}), product.getResult().getType(),
+        sum.getOutputs()[0].getType(), product.getA(), product.getB(), /*transpose_a=*/true,
+        /*of_a=*/product.getB() != summed, sum.getBody(), sum.getPartialBytes());
+    fused->setDiscardableAttrs(product->getDiscardableAttrDictionary());
+    product.getResult().replaceAllUsesWith(fused.getResult());
+    sum.getOutputs()[0].replaceAllUsesWith(fused.getSums());
+    product.erase();
+    sum.erase();
+    return;
+  }
+}
+
+struct FuseBiasGradPass : impl::FuseBiasGradPassBase<FuseBiasGradPass> {
+  void runOnOperation() override {
+    llvm::DenseMap<func::FuncOp, bool> known;
+    for (func::FuncOp program : programsOf(getOperation()))
+      for (ClusterOp cluster : llvm::make_early_inc_range(program.getOps<ClusterOp>())) {
+        func::FuncOp body = bodyOf(cluster);
+        auto [found, isNew] = known.try_emplace(body);
+        if (isNew)
+          found->second = sumsRows(body);
+        if (found->second)
+          fuse(cluster);
+      }
+  }
+};
+
+} // namespace
+} // namespace mlir::ft

@@ -1,0 +1,79 @@
+// Cases of matmul_bias_grad. Operands are multiples of 1/8 below 2, so that sums are exact in f32 in any
+// order, and are rounded alike however they were added.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "runtime/base/cuda_workspace.h"
+#include "test/conformance/case.h"
+#include "test/conformance/cluster_maker.h"
+
+namespace ft::conformance {
+namespace {
+
+struct Shape {
+  int64_t m, n, k;
+};
+
+Array Eighths(int64_t rows, int64_t columns, uint64_t seed, DType dtype) {
+  Array array = Random({rows, columns}, seed);
+  for (double& value : array.values) value = std::trunc(value * 8) / 8;
+  array.dtype = dtype;
+  return array;
+}
+
+// a [k, m] transposed times b [k, n].
+Array Product(const Array& a, const Array& b, const Shape& s) {
+  Array r = Constant({s.m, s.n}, 0);
+  for (int64_t i = 0; i < s.m; ++i)
+    for (int64_t j = 0; j < s.n; ++j)
+      for (int64_t k = 0; k < s.k; ++k)
+        r.values[i * s.n + j] += a.values[k * s.m + i] * b.values[k * s.n + j];
+  return r;
+}
+
+Array SumOfRows(const Array& x) {
+  Array r = Constant({x.last()}, 0);
+  for (int64_t i = 0; i < x.size(); ++i) r.values[i % x.last()] += x.values[i];
+  return r;
+}
+
+void AddCases(std::vector<Case>& cases, const Shape& s, DType input, DType output) {
+  const Array a = Eighths(s.k, s.m, 61, input), b = Eighths(s.k, s.n, 62, input);
+  const Array product = As(Product(a, b, s), output);
+  for (const bool of_a : {false, true}) {
+    const Array& summed = of_a ? a : b;
+    ClusterMaker maker(s.k, summed.last());
+    maker.OverRows(ReductionKind::kSum, maker.Whole(input), output);
+    KernelAttributes attributes =
+        Attributes({{"transpose_a", int64_t{1}}, {"of_a", static_cast<int64_t>(of_a)}});
+    attributes.SetCluster(std::make_shared<const Cluster>(Cluster{maker.body(), {}, {}}));
+    const int64_t partial = maker.body().PartialBytes();
+    cases.push_back({"matmul_bias_grad",
+                     std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + " " +
+                         std::string(Name(input)) + " into " + std::string(Name(output)) +
+                         (of_a ? " of a" : " of b"),
+                     {a, b},
+                     attributes,
+                     {product, As(SumOfRows(summed), output)},
+                     {.reduction = double(s.k),
+                      .workspace_bytes = partial,
+                      .cuda_workspace_bytes = std::max<int64_t>(partial, cuda_workspace::Matmul())}});
+  }
+}
+
+}  // namespace
+
+std::vector<Case> BiasGradCases() {
+  std::vector<Case> cases;
+  for (DType dtype : kFloats) {
+    for (const Shape& s : {Shape{1, 1, 1}, {3, 8, 1}, {17, 5, 40}, {64, 24, 257}, {8, 130, 700}}) {
+      AddCases(cases, s, dtype, dtype);
+      if (dtype != DType::kF32) AddCases(cases, s, dtype, DType::kF32);
+    }
+  }
+  return cases;
+}
+
+}  // namespace ft::conformance
