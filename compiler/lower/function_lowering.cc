@@ -76,6 +76,7 @@ LogicalResult FunctionLowering::lower(Operation *op) {
       })
       .Case([&](ViewOp op) { return lowerView(op); })
       .Case([&](PackOp op) { return lowerPack(op), done(op); })
+      .Case([&](ReshapeOp op) { return lowerReshape(op), done(op); })
       .Case([&](GatherOp op) { return lowerGather(op), done(op); })
       .Case([&](FetchOp op) { return lowerFetch(op), done(op); })
       .Case([&](ReleaseOp op) { return program.release(places[op.getFlat()].buffer, Tag::of(op)), done(op); })
@@ -126,6 +127,13 @@ LogicalResult FunctionLowering::lowerView(ViewOp op) {
   return success();
 }
 
+void FunctionLowering::lowerReshape(ReshapeOp op) {
+  if (!uses.isName(op))
+    return lowerKernel(op);
+  View x = places[op.getX()];
+  places[op.getResult()] = {x.buffer, x.offset, op.getResult().getType()};
+}
+
 void FunctionLowering::lowerPack(PackOp op) {
   Value flat = flatGradient(op);
   for (auto [index, value] : llvm::enumerate(op.getValues())) {
@@ -168,7 +176,8 @@ View FunctionLowering::placeDestination(Destination destination, Type type) {
     int64_t offset = *state.parameter(name.getValue()).getOffset() * bytesOf(tensor.getElementType());
     return {flatGradient(pack), offset, type};
   }
-  return {state.port(resultPort(function, destination.index), tensor), 0, type};
+  auto returned = cast<RankedTensorType>(destination.owner->getOperand(destination.index).getType());
+  return {state.port(resultPort(function, destination.index), returned), 0, type};
 }
 
 Value FunctionLowering::flatGradient(PackOp pack) {
@@ -233,7 +242,7 @@ bool FunctionLowering::canReuse(OpResult result) const {
   Operation *op = result.getOwner();
   auto kernel = dyn_cast<KernelOpInterface>(op);
   Value operand = kernel ? kernel.getReusableOperand(result.getResultNumber()) : Value();
-  if (!operand || !owns(operand) || !uses.diesAt(operand, op))
+  if (!operand || !owns(operand) || !uses.diesAt(operand, op) || !uses.hasOneName(operand, op))
     return false;
   if (bytesOf(cast<RankedTensorType>(operand.getType())) != bytesOf(cast<RankedTensorType>(result.getType())))
     return false;

@@ -20,6 +20,7 @@ private:
   // Ops that say where values are (function_lowering.cc).
   void lowerInput(mlir::ft::InputOp op);
   llvm::LogicalResult lowerView(mlir::ft::ViewOp op);
+  void lowerReshape(mlir::ft::ReshapeOp op);
   void lowerPack(mlir::ft::PackOp op);
   llvm::LogicalResult lowerReturn(mlir::func::ReturnOp op);
 

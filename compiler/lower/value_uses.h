@@ -16,16 +16,24 @@ struct Destination {
   unsigned index;
 };
 
-/// Analysis of a function of one block.
+/// Analysis of a function of one block. The result of a ft.reshape of what an op has computed, or of a
+/// parameter whose unit is there as long, is another name for it, which has its place, and lives and dies
+/// with it. Of anything else a reshape is a copy.
 class ValueUses {
 public:
   explicit ValueUses(mlir::func::FuncOp function);
+
+  /// Whether `op` only gives another name.
+  bool isName(mlir::Operation *op) const;
+
+  /// Whether no operand of `op` is another name for `operand`.
+  bool hasOneName(mlir::Value operand, mlir::Operation *op) const;
 
   /// Where `value` has to be written. A value that is wanted in a place but has no destination there must be
   /// copied.
   std::optional<Destination> destinationOf(mlir::Value value) const;
 
-  /// True when `op` is the last op that uses `value`.
+  /// True when `op` is the last op that uses `value`, by any name.
   bool diesAt(mlir::Value value, mlir::Operation *op) const;
 
   /// True when result `index` of `op` can take over the buffer of `operand`, which it overwrites: the operand
@@ -33,6 +41,8 @@ public:
   bool canOverwrite(mlir::Value operand, mlir::Operation *op) const;
 
 private:
+  /// What `value` is a name for; itself, where it is none.
+  mlir::Value named(mlir::Value value) const;
   void assign(mlir::Value value, Destination destination);
   void visit(mlir::Operation *op);
 

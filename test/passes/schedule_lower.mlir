@@ -122,3 +122,51 @@ module {
     return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
   }
 }
+
+// -----
+
+// A reshape is another name for what it reads, by which it is read and written in its place.
+
+module {
+  ft.unit @h {elements = 2048 : i64, residency = #ft.residency<parameters = slice, gathered = never, gradients = slice, optimizer = slice>}
+  ft.parameter @w : tensor<16x8xf32> = #ft.init<normal, 0.02> {layer = "h", offset = 0 : i64, unit = @h}
+
+  // CHECK-LABEL: ftx.program @train_step
+  // CHECK-NOT: "copy"
+  func.func @train_step(%tokens: tensor<2x4xi32>, %targets: tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>) {
+    %s = ft.shard @h : !ft.slice<@h, f32>
+    %f = ft.gather %s {layer = "h", phase = "forward"} : !ft.slice<@h, f32> -> !ft.flat<@h, f32>
+    %w = ft.view %f[@w] : !ft.flat<@h, f32> -> tensor<16x8xf32>
+    // Of a parameter as long as its unit is there; where it is released before, the copy stays.
+    // CHECK: "embedding" on compute ins(%tokens : tensor<2x4xi32>, %h.gathered : tensor<16x8xf32>) outs(%h.embedding : tensor<2x4x8xf32>)
+    // CHECK-NOT: "reshape"
+    // CHECK: "scale" on compute ins(%h.gathered : tensor<128xf32>) outs(%[[SCALED:.*]] : tensor<128xf32>)
+    // CHECK: "reshape" on compute ins(%h.gathered : tensor<16x8xf32>) outs(%[[KEPT:.*]] : tensor<8x16xf32>)
+    // CHECK-NOT: "reshape"
+    %x = ft.embedding %tokens, %w {layer = "h", phase = "forward"} : (tensor<2x4xi32>, tensor<16x8xf32>) -> tensor<2x4x8xf32>
+    %w1 = ft.reshape %w {layer = "h", phase = "forward"} : tensor<16x8xf32> -> tensor<16x4x2xf32>
+    %w2 = ft.reshape %w1 {layer = "h", phase = "forward"} : tensor<16x4x2xf32> -> tensor<128xf32>
+    %scaled = ft.scale %w2, 2.0 {layer = "h", phase = "forward"} : tensor<128xf32>
+    %kept = ft.reshape %w {layer = "h", phase = "forward"} : tensor<16x8xf32> -> tensor<8x16xf32>
+    // Two names, so what is read by both is not overwritten; then by one, and the other is used no more.
+    // CHECK: "scale" on compute ins(%h.embedding : tensor<8x8xf32>) outs(%[[Y:.*]] : tensor<8x8xf32>)
+    // CHECK: "add" on compute ins(%h.embedding : tensor<2x4x8xf32>, %[[Y]] : tensor<2x4x8xf32>) outs(%h.embedding : tensor<2x4x8xf32>)
+    %rows = ft.reshape %x {layer = "h", phase = "forward"} : tensor<2x4x8xf32> -> tensor<8x8xf32>
+    %y = ft.scale %rows, 2.0 {layer = "h", phase = "forward"} : tensor<8x8xf32>
+    %y3 = ft.reshape %y {layer = "h", phase = "forward"} : tensor<8x8xf32> -> tensor<2x4x8xf32>
+    %z = ft.add %x, %y3 {layer = "h", phase = "forward"} : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+    %loss, %dy, %dw = ft.linear_cross_entropy_loss_grad %z, %w, %targets dloss 1.0 {layer = "h", phase = "forward"} : (tensor<2x4x8xf32>, tensor<16x8xf32>, tensor<2x4xi32>) -> (tensor<f32>, tensor<2x4x8xf32>, tensor<16x8xf32>)
+    ft.release %f {layer = "h", phase = "forward"} : !ft.flat<@h, f32>
+    // A gradient is born in the flat gradient by either name.
+    // CHECK: "matmul" on compute ins(%[[KEPT]] : tensor<8x16xf32>, %[[KEPT]] : tensor<8x16xf32>, none, none) outs(%[[SQUARE:.*]] : tensor<16x16xf32>)
+    // CHECK: "scale" on compute ins(%{{.*}} : tensor<128xf32>) outs(%h.flat_gradient : tensor<128xf32>)
+    %square = ft.matmul %kept, %kept transpose_a {layer = "h", phase = "backward"} : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<16x16xf32>
+    %flat_dw = ft.reshape %dw {layer = "h", phase = "backward"} : tensor<16x8xf32> -> tensor<128xf32>
+    %grad = ft.scale %flat_dw, 3.0 {layer = "h", phase = "backward"} : tensor<128xf32>
+    %grad2 = ft.reshape %grad {layer = "h", phase = "backward"} : tensor<128xf32> -> tensor<16x8xf32>
+    %flat = ft.pack %grad2 at [@w] {layer = "h", phase = "backward"} : (tensor<16x8xf32>) -> !ft.flat<@h, f32>
+    %g = ft.reduce_scatter %flat {layer = "h", phase = "backward"} : !ft.flat<@h, f32> -> !ft.slice<@h, f32>
+    // CHECK: ftx.output "loss" %loss : tensor<f32>
+    return %loss, %loss : tensor<f32>, tensor<f32>
+  }
+}
