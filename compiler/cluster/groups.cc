@@ -205,6 +205,8 @@ private:
   // on: not while those of another layer are made.
   bool makesGradientsOfOthers(const Group &group, Operation *place) const {
     auto isPacked = [](Operation *op) {
+      while (op->hasOneUse() && isa<mlir::ft::ReshapeOp>(*op->user_begin()))
+        op = *op->user_begin();
       return llvm::any_of(op->getUsers(), [](Operation *user) { return isa<mlir::ft::PackOp>(user); });
     };
     return llvm::any_of(group.members, [&](unsigned member) {

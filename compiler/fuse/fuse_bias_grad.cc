@@ -13,17 +13,6 @@ namespace mlir::ft {
 
 namespace {
 
-// Whether the body is the sum of its argument over all dimensions but the last.
-bool sumsRows(func::FuncOp body) {
-  Block &block = body.getBody().front();
-  auto sum = dyn_cast<ReduceOp>(block.front());
-  if (!sum || block.getNumArguments() != 1 || sum->getNextNode() != block.getTerminator() ||
-      sum.getX() != block.getArgument(0) || sum.getKind() != "sum")
-    return false;
-  int64_t rank = cast<RankedTensorType>(sum.getX().getType()).getRank();
-  return rank > 1 && llvm::equal(sum.getDims(), llvm::seq<int64_t>(0, rank - 1));
-}
-
 // Of 16 bits: libraries have no such epilogue for f32.
 bool mayJoin(MatmulOp product, ClusterOp sum) {
   auto elementOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
@@ -34,24 +23,31 @@ bool mayJoin(MatmulOp product, ClusterOp sum) {
          llvm::none_of(sums.getUsers(), [&](Operation *user) { return user->isBeforeInBlock(product); });
 }
 
-void fuse(ClusterOp sum) {
-  Value summed = sum.getInputs()[0];
-  for (Operation *user : summed.getUsers()) {
+// The first product that it may join.
+MatmulOp productFor(ClusterOp sum) {
+  MatmulOp first;
+  for (Operation *user : sum.getInputs()[0].getUsers()) {
     auto product = dyn_cast<MatmulOp>(user);
-    if (!mayJoin(product, sum))
-      continue;
-    OpBuilder builder(product);
-    auto fused = MatmulBiasGradOp::create(
-        builder, builder.getFusedLoc({product.getLoc(), sum.getLoc()}), product.getResult().getType(),
-        sum.getOutputs()[0].getType(), product.getA(), product.getB(), /*transpose_a=*/true,
-        /*of_a=*/product.getB() != summed, sum.getBody(), sum.getPartialBytes());
-    fused->setDiscardableAttrs(product->getDiscardableAttrDictionary());
-    product.getResult().replaceAllUsesWith(fused.getResult());
-    sum.getOutputs()[0].replaceAllUsesWith(fused.getSums());
-    product.erase();
-    sum.erase();
-    return;
+    if (mayJoin(product, sum) && (!first || product->isBeforeInBlock(first)))
+      first = product;
   }
+  return first;
+}
+
+void fuse(ClusterOp sum) {
+  MatmulOp product = productFor(sum);
+  if (!product)
+    return;
+  OpBuilder builder(product);
+  auto fused = MatmulBiasGradOp::create(
+      builder, builder.getFusedLoc({product.getLoc(), sum.getLoc()}), product.getResult().getType(),
+      sum.getOutputs()[0].getType(), product.getA(), product.getB(), /*transpose_a=*/true,
+      /*of_a=*/product.getB() != sum.getInputs()[0], sum.getBody(), sum.getPartialBytes());
+  fused->setDiscardableAttrs(product->getDiscardableAttrDictionary());
+  product.getResult().replaceAllUsesWith(fused.getResult());
+  sum.getOutputs()[0].replaceAllUsesWith(fused.getSums());
+  product.erase();
+  sum.erase();
 }
 
 struct FuseBiasGradPass : impl::FuseBiasGradPassBase<FuseBiasGradPass> {

@@ -51,8 +51,8 @@ def FuseBiasGradPass : Pass<"ft-fuse-bias-grad", "::mlir::ModuleOp"> {
   let description = [{
     Runs when clusters have been formed, and takes those that are nothing but the sum over rows of what a matmul with `transpose_a` reads: a sum
     that met other ops in a cluster costs no reading of its own, and stays there. Operands have 16 bits, of which alone libraries have this epilogue. `matmul_bias_grad` gives the bits of the two. It stands where the product
-    stood, with its layer and phase, where nobody reads the sum before. A sum that goes on from another (micro-steps after the first, and all of them where
-    gradients are accumulated in fp32) stays apart: libraries have no such epilogue.
+    stood, with its layer and phase, where nobody reads the sum before. A sum that goes on from another stays apart, as in all micro-steps with `--accumulate=last`:
+    libraries have no such epilogue.
   }];
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }

@@ -128,7 +128,7 @@ LogicalResult FunctionLowering::lowerView(ViewOp op) {
 }
 
 void FunctionLowering::lowerReshape(ReshapeOp op) {
-  if (!uses.isName(op))
+  if (!uses.isAlias(op))
     return lowerKernel(op);
   View x = places[op.getX()];
   places[op.getResult()] = {x.buffer, x.offset, op.getResult().getType()};
@@ -242,7 +242,7 @@ bool FunctionLowering::canReuse(OpResult result) const {
   Operation *op = result.getOwner();
   auto kernel = dyn_cast<KernelOpInterface>(op);
   Value operand = kernel ? kernel.getReusableOperand(result.getResultNumber()) : Value();
-  if (!operand || !owns(operand) || !uses.diesAt(operand, op) || !uses.hasOneName(operand, op))
+  if (!operand || !owns(operand) || !uses.diesAt(operand, op))
     return false;
   if (bytesOf(cast<RankedTensorType>(operand.getType())) != bytesOf(cast<RankedTensorType>(result.getType())))
     return false;

@@ -109,7 +109,11 @@ LogicalResult FunctionLowering::lowerAccumulated(AccumulatedOp op) {
   if (!op.getInPlace() && op.getX().getType() != op.getResult().getType())
     return op.emitError() << "rounds " << op.getX().getType() << " to " << op.getResult().getType()
                           << " in its place";
-  View x = places[op.getX()], sum = state.sum(op.getName(), op.getX().getType()), result = x;
+  // In the place of what it adds the sum to, where nobody else reads that.
+  bool isApart = isa<RankedTensorType>(op.getX().getType()) && !op.getInPlace() &&
+                 !(owns(op.getX()) && uses.canOverwrite(op.getX(), op));
+  View x = places[op.getX()], sum = state.sum(op.getName(), op.getX().getType()),
+       result = isApart ? newBuffer(op->getOpResult(0)) : x;
   uint64_t bytes = 2 * bytesAt(sum);
   if (op.getInPlace()) {
     result = {placeForReduction(op.getResult(), Tag::of(op)), 0, elementOf(op.getResult().getType())};

@@ -3,9 +3,7 @@
 namespace ft::compiler {
 
 using namespace mlir;
-using mlir::ft::AllReduceOp;
-using mlir::ft::KernelOpInterface;
-using mlir::ft::PackOp;
+using namespace mlir::ft;
 
 Value tiedOperand(Operation *op, unsigned index) {
   if (auto reduce = dyn_cast<AllReduceOp>(op))
@@ -15,46 +13,62 @@ Value tiedOperand(Operation *op, unsigned index) {
   return {};
 }
 
+namespace {
+
+/// A parameter as it lies in the unit, gathered or at rest.
+bool isParameter(Operation *op) {
+  auto view = dyn_cast_or_null<ViewOp>(op);
+  return view && isa_and_present<GatherOp, FetchOp, ShardOp>(view.getFlat().getDefiningOp());
+}
+
+/// What ends the time in which a parameter can be read where it is.
+bool ends(Operation *op, ViewOp parameter) {
+  if (auto release = dyn_cast<ReleaseOp>(op))
+    return release.getFlat() == parameter.getFlat();
+  return isa<UpdateOp, RefreshOp, StoreStateOp, InitOp>(op);
+}
+
+} // namespace
+
 ValueUses::ValueUses(func::FuncOp function) {
   Block &block = function.getBody().front();
+  findRoots(block);
   for (Operation &op : block)
     for (Value operand : op.getOperands())
-      lastUse[named(operand)] = &op;
+      lastUse[rootOf(operand)] = &op;
   for (Operation &op : llvm::reverse(block))
     visit(&op);
 }
 
-/// Whether the unit of a parameter is released before the last use of `reshape`, by this or by a further
-/// name.
-static bool isReleasedBefore(mlir::ft::ViewOp parameter, mlir::ft::ReshapeOp reshape) {
-  return llvm::any_of(reshape->getUsers(), [&](Operation *user) {
-    auto further = dyn_cast<mlir::ft::ReshapeOp>(user);
-    return (further && isReleasedBefore(parameter, further)) ||
-           llvm::any_of(parameter.getFlat().getUsers(), [&](Operation *release) {
-             return isa<mlir::ft::ReleaseOp>(release) && parameter->isBeforeInBlock(release) &&
-                    release->isBeforeInBlock(user);
-           });
-  });
+/// Backwards, so that the last use of a reshape is known, by further ones of it, too.
+void ValueUses::findRoots(Block &block) {
+  llvm::DenseMap<Operation *, unsigned> position;
+  SmallVector<Operation *> ending;
+  for (Operation &op : block) {
+    position[&op] = position.size();
+    if (isa<ReleaseOp, UpdateOp, RefreshOp, StoreStateOp, InitOp>(op))
+      ending.push_back(&op);
+  }
+  llvm::DenseMap<Operation *, unsigned> lastOf; // of reshapes
+  for (Operation &op : llvm::reverse(block))
+    if (isa<ReshapeOp>(op))
+      for (Operation *user : op.getUsers())
+        lastOf[&op] = std::max({lastOf.lookup(&op), position[user], lastOf.lookup(user)});
+  for (auto reshape : block.getOps<ReshapeOp>()) {
+    Value root = rootOf(reshape.getX());
+    Operation *maker = root.getDefiningOp();
+    bool outlives = isParameter(maker) && llvm::none_of(ending, [&](Operation *op) {
+                      return ends(op, cast<ViewOp>(maker)) && position[maker] < position[op] &&
+                             position[op] < lastOf.lookup(reshape);
+                    });
+    if (isa_and_present<KernelOpInterface>(maker) || outlives)
+      roots[reshape.getResult()] = root;
+  }
 }
 
-bool ValueUses::isName(Operation *op) const {
-  auto reshape = dyn_cast<mlir::ft::ReshapeOp>(op);
-  if (!reshape)
-    return false;
-  Operation *root = named(reshape.getX()).getDefiningOp();
-  if (auto parameter = dyn_cast_or_null<mlir::ft::ViewOp>(root))
-    return !isReleasedBefore(parameter, reshape);
-  return isa_and_nonnull<KernelOpInterface>(root);
-}
-
-Value ValueUses::named(Value value) const {
-  Operation *op = value.getDefiningOp();
-  return op && isName(op) ? named(op->getOperand(0)) : value;
-}
-
-bool ValueUses::hasOneName(Value operand, Operation *op) const {
-  return llvm::none_of(op->getOperands(),
-                       [&](Value other) { return other != operand && named(other) == named(operand); });
+Value ValueUses::rootOf(Value value) const {
+  Value root = roots.lookup(value);
+  return root ? root : value;
 }
 
 void ValueUses::visit(Operation *op) {
@@ -76,20 +90,24 @@ void ValueUses::visit(Operation *op) {
 
 /// Only tensors that an instruction writes can be put somewhere.
 void ValueUses::assign(Value value, Destination destination) {
-  Operation *op = named(value).getDefiningOp();
+  Operation *op = rootOf(value).getDefiningOp();
   if (op && isa<RankedTensorType>(value.getType()) && isa<KernelOpInterface, AllReduceOp>(op))
-    destinations.insert({named(value), destination});
+    destinations.insert({rootOf(value), destination});
 }
 
 std::optional<Destination> ValueUses::destinationOf(Value value) const {
-  auto destination = destinations.find(named(value));
+  auto destination = destinations.find(rootOf(value));
   return destination == destinations.end() ? std::nullopt : std::optional<Destination>(destination->second);
 }
 
-bool ValueUses::diesAt(Value value, Operation *op) const { return lastUse.lookup(named(value)) == op; }
+bool ValueUses::diesAt(Value value, Operation *op) const {
+  return lastUse.lookup(rootOf(value)) == op && llvm::none_of(op->getOperands(), [&](Value other) {
+           return other != value && rootOf(other) == rootOf(value);
+         });
+}
 
 bool ValueUses::canOverwrite(Value operand, Operation *op) const {
-  return diesAt(operand, op) && llvm::count(op->getOperands(), operand) == 1 && hasOneName(operand, op);
+  return diesAt(operand, op) && llvm::count(op->getOperands(), operand) == 1;
 }
 
 } // namespace ft::compiler

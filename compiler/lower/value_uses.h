@@ -16,24 +16,21 @@ struct Destination {
   unsigned index;
 };
 
-/// Analysis of a function of one block. The result of a ft.reshape of what an op has computed, or of a
-/// parameter whose unit is there as long, is another name for it, which has its place, and lives and dies
-/// with it. Of anything else a reshape is a copy.
+/// Analysis of a function of one block. The result of a ft.reshape is an alias of what it reads, its root,
+/// and lives and dies with it, where that is computed by a kernel, or is a parameter that is neither released
+/// nor written before the alias dies. Of anything else a reshape is a copy.
 class ValueUses {
 public:
   explicit ValueUses(mlir::func::FuncOp function);
 
-  /// Whether `op` only gives another name.
-  bool isName(mlir::Operation *op) const;
-
-  /// Whether no operand of `op` is another name for `operand`.
-  bool hasOneName(mlir::Value operand, mlir::Operation *op) const;
+  bool isAlias(mlir::ft::ReshapeOp reshape) const { return roots.contains(reshape.getResult()); }
 
   /// Where `value` has to be written. A value that is wanted in a place but has no destination there must be
   /// copied.
   std::optional<Destination> destinationOf(mlir::Value value) const;
 
-  /// True when `op` is the last op that uses `value`, by any name.
+  /// True when `op` is the last op that uses `value` or an alias of it, and the only operand that is one of
+  /// these is `value`.
   bool diesAt(mlir::Value value, mlir::Operation *op) const;
 
   /// True when result `index` of `op` can take over the buffer of `operand`, which it overwrites: the operand
@@ -41,13 +38,14 @@ public:
   bool canOverwrite(mlir::Value operand, mlir::Operation *op) const;
 
 private:
-  /// What `value` is a name for; itself, where it is none.
-  mlir::Value named(mlir::Value value) const;
+  void findRoots(mlir::Block &block);
+  mlir::Value rootOf(mlir::Value value) const;
   void assign(mlir::Value value, Destination destination);
   void visit(mlir::Operation *op);
 
-  llvm::DenseMap<mlir::Value, mlir::Operation *> lastUse;
-  llvm::DenseMap<mlir::Value, Destination> destinations;
+  llvm::DenseMap<mlir::Value, mlir::Value> roots;         // of aliases
+  llvm::DenseMap<mlir::Value, mlir::Operation *> lastUse; // by root
+  llvm::DenseMap<mlir::Value, Destination> destinations;  // by root
 };
 
 /// The operand whose buffer result `index` has to take over; null when there is none.

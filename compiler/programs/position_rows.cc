@@ -128,18 +128,10 @@ IdPlaces moved(const IdPlaces &from, Value x, Value result, ArrayRef<int64_t> be
   return {std::gcd(from.rows, blocks), at};
 }
 
-/// One value everywhere.
-bool isFilled(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (isa_and_present<ConvertOp, CopyOp, BroadcastOp, ReshapeOp>(op))
-    return isFilled(op->getOperand(0));
-  return isa_and_present<FillOp>(op);
-}
-
 /// Ids, or in their place one value: -100 behind the end, or where something is left out.
 std::optional<IdPlaces> chosenBy(SelectOp op, BlockArgument input) {
   for (auto [ids, other] : {std::pair(1, 2), std::pair(2, 1)})
-    if (isFilled(op->getOperand(other)) && op->getOperand(ids).getType() == op.getResult().getType())
+    if (fillOf(op->getOperand(other)) && op->getOperand(ids).getType() == op.getResult().getType())
       return placesIn(op->getOperand(ids), input);
   return std::nullopt;
 }

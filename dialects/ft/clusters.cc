@@ -7,6 +7,18 @@ namespace mlir::ft {
 
 func::FuncOp bodyOf(ClusterOp cluster) { return functionOf(cluster, cluster.getBodyAttr()); }
 
+bool sumsRows(func::FuncOp body) {
+  if (body.isExternal() || body.getNumArguments() != 1)
+    return false;
+  Block &block = body.getBody().front();
+  auto sum = dyn_cast<ReduceOp>(block.front());
+  if (!sum || sum->getNextNode() != block.getTerminator() || sum.getX() != block.getArgument(0) ||
+      sum.getKind() != "sum")
+    return false;
+  int64_t rank = cast<RankedTensorType>(sum.getX().getType()).getRank();
+  return rank > 1 && llvm::equal(sum.getDims(), llvm::seq<int64_t>(0, rank - 1));
+}
+
 LogicalResult verify::partialBytes(Operation *op, ArrayRef<int64_t> bytes) {
   if (bytes.size() == ::ft::kDeviceClasses.size() &&
       llvm::all_of(bytes, [](int64_t one) { return one >= 0; }))

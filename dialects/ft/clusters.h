@@ -18,4 +18,7 @@ inline auto clustersOf(ModuleOp module) {
 // What `cluster` runs; null when there is no such function.
 func::FuncOp bodyOf(ClusterOp cluster);
 
+// Whether a body is the sum of its argument over all dimensions but the last, and nothing else.
+bool sumsRows(func::FuncOp body);
+
 } // namespace mlir::ft

@@ -1,5 +1,6 @@
 #include "dialects/ft/composites.h"
 
+#include "dialects/ft/clusters.h"
 #include "dialects/ft/symbols.h"
 
 namespace mlir::ft {
@@ -78,7 +79,11 @@ LogicalResult MatmulGeluGradOp::verifySymbolUses(SymbolTableCollection &symbols)
 }
 
 LogicalResult MatmulBiasGradOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyThen(*this, symbols, getBodyAttr(), getSummed().getType(), getSums().getType());
+  if (failed(verifyThen(*this, symbols, getBodyAttr(), getSummed().getType(), getSums().getType())))
+    return failure();
+  if (sumsRows(functionOf(*this, getBodyAttr())))
+    return success();
+  return emitOpError() << "runs " << getBodyAttr() << ", which is not the sum over rows";
 }
 
 LogicalResult CallOp::verify() {

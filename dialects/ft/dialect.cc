@@ -63,4 +63,15 @@ LogicalResult InitAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
   return success();
 }
 
+FillOp fillOf(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto fill = dyn_cast<FillOp>(op))
+      return fill;
+    if (!isa<ConvertOp, CopyOp, BroadcastOp, ReshapeOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return {};
+}
+
 } // namespace mlir::ft

@@ -52,3 +52,10 @@ bool isKernelShape(Type type);
 
 #define GET_OP_CLASSES
 #include "dialects/ft/ops.h.inc"
+
+namespace mlir::ft {
+
+// The fill that `value` is everywhere, in whatever type and shape; null where it is no copy of one.
+FillOp fillOf(Value value);
+
+} // namespace mlir::ft

@@ -27,9 +27,7 @@ SmallVector<Value> movedFrom(Operation *op) {
 
 /// The number that `value` is everywhere, as an integer.
 std::optional<int64_t> constantOf(Value value) {
-  while (auto convert = value.getDefiningOp<ConvertOp>())
-    value = convert->getOperand(0);
-  auto fill = value.getDefiningOp<FillOp>();
+  FillOp fill = fillOf(value);
   return fill ? std::optional(static_cast<int64_t>(fill.getValue().convertToDouble())) : std::nullopt;
 }
 

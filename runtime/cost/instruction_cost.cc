@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "runtime/base/dtype.h"
+#include "runtime/cost/kernel_class.h"
 #include "runtime/cost/kernel_key.h"
 #include "runtime/cost/kernels.h"
 #include "runtime/cost/transfers.h"
@@ -14,26 +15,6 @@
 
 namespace ft {
 namespace {
-
-// How a kernel's time is reckoned, by what its name begins with. The first that fits counts.
-enum class Class { kProduct, kAttention, kHead, kGenerated, kUpdate, kReduction, kMemory };
-struct ClassOfName {
-  std::string_view begin;
-  Class reckoned;
-};
-constexpr ClassOfName kClasses[] = {
-    {"matmul", Class::kProduct},          {"dot", Class::kProduct},
-    {"grouped_dot", Class::kProduct},     {"attention", Class::kAttention},
-    {"qkv_attention", Class::kAttention}, {"linear_cross_entropy", Class::kHead},
-    {"cluster", Class::kGenerated},       {"update", Class::kUpdate},
-    {"sum_squares", Class::kReduction},
-};
-
-Class ClassOf(std::string_view kernel) {
-  for (const ClassOfName& row : kClasses)
-    if (kernel.starts_with(row.begin)) return row.reckoned;
-  return Class::kMemory;
-}
 
 double Times(double times) { return times == 0 ? 1 : times; }
 
@@ -107,7 +88,8 @@ double AttentionSeconds(const Target& target, const Work& work) {
                  AttentionRate(target, work.dtype, wide->shape(2) / heads, wide->shape(1), is_backward));
 }
 
-// Sums beside a product are of an operand that CPUs read again; libraries of GPUs sum what they read anyway.
+// Sums beside a product are of an operand that CPUs read again. GPUs are taken to have the library's
+// epilogue, as of GELU; they read it again, too, where algorithms may not be chosen by timing.
 double SumsSeconds(const Target& target, const Work& work) {
   if (target.cuda() || work.kernel.kernel() != "matmul_bias_grad") return 0;
   bool of_a = false;
@@ -119,28 +101,29 @@ double SumsSeconds(const Target& target, const Work& work) {
 }
 
 double BodySeconds(const Target& target, const Work& work, uint32_t taken) {
-  switch (ClassOf(work.kernel.kernel())) {
-    case Class::kProduct:
+  switch (KernelClassOf(work.kernel.kernel())) {
+    case KernelClass::kProduct:
       return Longest(target, work, ProductRate(target, work.dtype, ShapeOf(work), taken)) +
              SumsSeconds(target, work);
-    case Class::kAttention:
+    case KernelClass::kAttention:
       return AttentionSeconds(target, work);
-    case Class::kHead:
+    case KernelClass::kHead:
       return HeadSeconds(target, work, taken);
-    case Class::kGenerated:
+    case KernelClass::kGenerated:
       return Longest(
           target,
           {work.kernel, work.dtype, work.flops, work.bytes * Times(target.stack().elementwise_bytes())},
           RateOf(target, work.dtype).reached());
-    case Class::kUpdate:
+    case KernelClass::kUpdate:
       return Longest(target,
                      {work.kernel, work.dtype, work.flops, work.bytes * Times(target.stack().update_bytes())},
                      RateOf(target, work.dtype).reached());
-    case Class::kReduction:
+    case KernelClass::kReduction:
       return Longest(
           target, {work.kernel, work.dtype, work.flops, work.bytes * Times(target.stack().reduction_bytes())},
           RateOf(target, work.dtype).reached());
-    case Class::kMemory:
+    case KernelClass::kLookUp:
+    case KernelClass::kMemory:
       break;
   }
   return Longest(target, work, RateOf(target, work.dtype).reached());
@@ -228,8 +211,8 @@ InstructionCost TransferCostOf(const proto::Plan& plan, const Mesh& mesh, const 
 }  // namespace
 
 bool IsProduct(const proto::Instruction& kernel) {
-  const Class reckoned = ClassOf(kernel.kernel());
-  return reckoned == Class::kProduct || reckoned == Class::kHead;
+  const KernelClass reckoned = KernelClassOf(kernel.kernel());
+  return reckoned == KernelClass::kProduct || reckoned == KernelClass::kHead;
 }
 
 proto::DType KernelType(const proto::Instruction& kernel) {

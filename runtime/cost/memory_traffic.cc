@@ -3,25 +3,32 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <string_view>
 #include <vector>
 
+#include "runtime/cost/kernel_class.h"
 #include "runtime/plan/operand_extent.h"
 #include "runtime/plan/rank_share.h"
 
 namespace ft {
 namespace {
 
-// By what the names of their kernels begin with.
-constexpr std::string_view kOps[] = {"matmul",    "dot",           "grouped_dot",
-                                     "attention", "qkv_attention", "linear_cross_entropy",
-                                     "embedding", "binary_mapper"};
-constexpr std::string_view kUpdate = "update";
-
+// Not what lies between such ops: what was generated, and what reduces or moves elements.
 bool IsOp(const proto::Instruction& instruction) {
-  return instruction.opcode() != proto::KERNEL || instruction.kernel() == kUpdate ||
-         std::any_of(std::begin(kOps), std::end(kOps),
-                     [&](std::string_view op) { return instruction.kernel().starts_with(op); });
+  if (instruction.opcode() != proto::KERNEL) return true;
+  switch (KernelClassOf(instruction.kernel())) {
+    case KernelClass::kProduct:
+    case KernelClass::kAttention:
+    case KernelClass::kHead:
+    case KernelClass::kLookUp:
+      return true;
+    case KernelClass::kUpdate:
+      return instruction.kernel() == "update";  // not what computes its scalars
+    case KernelClass::kGenerated:
+    case KernelClass::kReduction:
+    case KernelClass::kMemory:
+      return false;
+  }
+  return false;
 }
 
 // Bytes of a buffer that have one story.

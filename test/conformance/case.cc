@@ -66,7 +66,7 @@ const std::vector<CaseList>& CaseLists() {
        &IndexCases},
       {{"matmul"}, &MatmulCases},
       {{"matmul_gelu", "matmul_gelu_grad"}, &FusedGeluCases},
-      {{"matmul_bias_grad"}, &BiasGradCases},
+      {{"matmul_bias_grad"}, &ExactBiasGradCases},
       {{"attention", "attention_grad", "qkv_attention", "qkv_attention_grad"}, &AttentionCases},
       {{"linear_cross_entropy", "linear_cross_entropy_grad", "linear_cross_entropy_loss_grad"}, &LossCases},
       {{"binary_mapper", "binary_mapper_grad"}, &LatentCases},

@@ -64,7 +64,7 @@ std::vector<Case> AnyAxisCases();  // part of MovementCases
 std::vector<Case> MovementCases();
 std::vector<Case> MatmulCases();
 std::vector<Case> FusedGeluCases();
-std::vector<Case> BiasGradCases();
+std::vector<Case> ExactBiasGradCases();  // of bias_grad.h
 std::vector<Case> AttentionCases();
 std::vector<Case> LossCases();
 std::vector<Case> LatentCases();

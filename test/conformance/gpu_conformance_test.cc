@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "runtime/backends/cuda/device/open_cuda_device.h"
 #include "runtime/base/status_macros.h"
+#include "test/conformance/bias_grad.h"
 #include "test/conformance/device_bench.h"
 #include "test/conformance/fused_gelu.h"
 #include "test/conformance/harness.h"
@@ -143,6 +144,35 @@ TEST(GpuFusedGelu, MatchesReferenceWithEpilogues) {
     const absl::StatusOr<Arrays> got = RunCase(*bench, c, false);
     ASSERT_TRUE(got.ok()) << got.status();
     EXPECT_EQ(Compare(WithGeluOfTheSum(c, kTanhError), *got, DeviceClass::kCuda), "");
+  }
+}
+
+TEST(GpuBiasGrad, HasTheBitsOfTheTwoWhenDeterministic) {
+  if (!Options().deterministic) GTEST_SKIP() << "skipped: only promised with --deterministic=on";
+  if (!Gpu().ok()) GTEST_SKIP() << "skipped: no CUDA device: " << Gpu().status().message();
+  absl::StatusOr<DeviceBench> bench = DeviceBench::Create(*Gpu()->device, DeviceClass::kCuda);
+  ASSERT_TRUE(bench.ok()) << bench.status();
+  for (const Case& c : BiasGradCases(/*exact=*/false)) {
+    SCOPED_TRACE(c.op + " " + c.label);
+    const absl::StatusOr<Arrays> apart = RunProductAndSums(*bench, c), got = RunCase(*bench, c, false);
+    ASSERT_TRUE(apart.ok()) << apart.status();
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(DifferentBits(*got, *apart), "");
+  }
+}
+
+// The library's epilogues, where they are the faster way.
+TEST(GpuBiasGrad, MatchesReferenceWithEpilogues) {
+  if (!Gpu().ok()) GTEST_SKIP() << "skipped: no CUDA device: " << Gpu().status().message();
+  const absl::StatusOr<cuda::OpenedDevice> timing = cuda::OpenCudaDevice(0, {});
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  absl::StatusOr<DeviceBench> bench = DeviceBench::Create(*timing->device, DeviceClass::kCuda);
+  ASSERT_TRUE(bench.ok()) << bench.status();
+  for (const Case& c : BiasGradCases(/*exact=*/false)) {
+    SCOPED_TRACE(c.op + " " + c.label);
+    const absl::StatusOr<Arrays> got = RunCase(*bench, c, false);
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(Compare(c, *got, DeviceClass::kCuda), "");
   }
 }
 

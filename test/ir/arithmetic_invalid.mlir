@@ -233,6 +233,18 @@ func.func private @sum(%x: tensor<3x9xf32>) -> tensor<9xf32> attributes {ft.clus
 
 // -----
 
+func.func @bias_grad_of_another(%x: tensor<3x4xf32>, %dy: tensor<3x8xf32>) {
+  // expected-error @below {{'ft.matmul_bias_grad' op runs @largest, which is not the sum over rows}}
+  %0:2 = ft.matmul_bias_grad %x, %dy transpose_a beside @largest partial_bytes [0, 0] : (tensor<3x4xf32>, tensor<3x8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)
+  return
+}
+func.func private @largest(%x: tensor<3x8xf32>) -> tensor<8xf32> attributes {ft.cluster} {
+  %most = ft.reduce "max" %x over [0] : tensor<3x8xf32> -> tensor<8xf32>
+  return %most : tensor<8xf32>
+}
+
+// -----
+
 func.func @add(%a: tensor<2x3x4xf32>, %b: tensor<2x4xf32>) {
   // expected-error @below {{'ft.add' op b is 2x4; expected the shape of a, 2x3x4, or its last dimensions (ft.broadcast repeats along others)}}
   %0 = ft.add %a, %b : tensor<2x3x4xf32>, tensor<2x4xf32>

@@ -125,14 +125,13 @@ module {
 
 // -----
 
-// A reshape is another name for what it reads, by which it is read and written in its place.
+// A reshape is an alias of what it reads, by which it is read and written in its place.
 
 module {
   ft.unit @h {elements = 2048 : i64, residency = #ft.residency<parameters = slice, gathered = never, gradients = slice, optimizer = slice>}
   ft.parameter @w : tensor<16x8xf32> = #ft.init<normal, 0.02> {layer = "h", offset = 0 : i64, unit = @h}
 
   // CHECK-LABEL: ftx.program @train_step
-  // CHECK-NOT: "copy"
   func.func @train_step(%tokens: tensor<2x4xi32>, %targets: tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>) {
     %s = ft.shard @h : !ft.slice<@h, f32>
     %f = ft.gather %s {layer = "h", phase = "forward"} : !ft.slice<@h, f32> -> !ft.flat<@h, f32>
@@ -148,7 +147,7 @@ module {
     %w2 = ft.reshape %w1 {layer = "h", phase = "forward"} : tensor<16x4x2xf32> -> tensor<128xf32>
     %scaled = ft.scale %w2, 2.0 {layer = "h", phase = "forward"} : tensor<128xf32>
     %kept = ft.reshape %w {layer = "h", phase = "forward"} : tensor<16x8xf32> -> tensor<8x16xf32>
-    // Two names, so what is read by both is not overwritten; then by one, and the other is used no more.
+    // What an alias reads later is not overwritten; when neither is read any more, it is.
     // CHECK: "scale" on compute ins(%h.embedding : tensor<8x8xf32>) outs(%[[Y:.*]] : tensor<8x8xf32>)
     // CHECK: "add" on compute ins(%h.embedding : tensor<2x4x8xf32>, %[[Y]] : tensor<2x4x8xf32>) outs(%h.embedding : tensor<2x4x8xf32>)
     %rows = ft.reshape %x {layer = "h", phase = "forward"} : tensor<2x4x8xf32> -> tensor<8x8xf32>
@@ -157,9 +156,11 @@ module {
     %z = ft.add %x, %y3 {layer = "h", phase = "forward"} : tensor<2x4x8xf32>, tensor<2x4x8xf32>
     %loss, %dy, %dw = ft.linear_cross_entropy_loss_grad %z, %w, %targets dloss 1.0 {layer = "h", phase = "forward"} : (tensor<2x4x8xf32>, tensor<16x8xf32>, tensor<2x4xi32>) -> (tensor<f32>, tensor<2x4x8xf32>, tensor<16x8xf32>)
     ft.release %f {layer = "h", phase = "forward"} : !ft.flat<@h, f32>
-    // A gradient is born in the flat gradient by either name.
+    // A gradient is born in the flat gradient through its alias.
     // CHECK: "matmul" on compute ins(%[[KEPT]] : tensor<8x16xf32>, %[[KEPT]] : tensor<8x16xf32>, none, none) outs(%[[SQUARE:.*]] : tensor<16x16xf32>)
     // CHECK: "scale" on compute ins(%{{.*}} : tensor<128xf32>) outs(%h.flat_gradient : tensor<128xf32>)
+    // CHECK-NOT: "copy"
+    // CHECK: ftx.start reduce_scatter
     %square = ft.matmul %kept, %kept transpose_a {layer = "h", phase = "backward"} : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<16x16xf32>
     %flat_dw = ft.reshape %dw {layer = "h", phase = "backward"} : tensor<16x8xf32> -> tensor<128xf32>
     %grad = ft.scale %flat_dw, 3.0 {layer = "h", phase = "backward"} : tensor<128xf32>
@@ -168,5 +169,79 @@ module {
     %g = ft.reduce_scatter %flat {layer = "h", phase = "backward"} : !ft.flat<@h, f32> -> !ft.slice<@h, f32>
     // CHECK: ftx.output "loss" %loss : tensor<f32>
     return %loss, %loss : tensor<f32>, tensor<f32>
+  }
+}
+
+// -----
+
+// An op that reads a value and an alias of it overwrites neither; two aliases of one value are returned in a port each.
+
+module {
+  // CHECK-LABEL: ftx.program @train_step
+  func.func @train_step(%x: tensor<1xf32> {ft.input = "x"}) -> (tensor<f32>, tensor<f32>) {
+    // CHECK: "scale" on compute ins(%x : tensor<1xf32>) outs(%[[A:.*]] : tensor<1xf32>)
+    // CHECK: "add" on compute ins(%[[A]] : tensor<1xf32>, %[[A]] : tensor<1xf32>) outs(%[[SUM:.*]] : tensor<1xf32>)
+    // CHECK: "copy" on compute ins(%[[SUM]] : tensor<f32>) outs(%loss : tensor<f32>)
+    // CHECK: "copy" on compute ins(%[[SUM]] : tensor<f32>) outs(%grad_norm : tensor<f32>)
+    %a = ft.scale %x, 2.0 : tensor<1xf32>
+    %scalar = ft.reshape %a : tensor<1xf32> -> tensor<f32>
+    %b = ft.reshape %scalar : tensor<f32> -> tensor<1xf32>
+    %sum = ft.add %a, %b : tensor<1xf32>, tensor<1xf32>
+    %loss = ft.reshape %sum : tensor<1xf32> -> tensor<f32>
+    %again = ft.reshape %sum : tensor<1xf32> -> tensor<f32>
+    return %loss, %again : tensor<f32>, tensor<f32>
+  }
+}
+
+// -----
+
+// A sum over micro-steps is added in the place of the last addend, unless that is read later, by an alias or not.
+
+module {
+  // CHECK-LABEL: ftx.program @train_step
+  func.func @train_step(%x: tensor<2x4xf32> {ft.input = "x"}) -> (tensor<f32>, tensor<f32>) {
+    // CHECK: "scale" on compute ins(%{{.*}} : tensor<f32>) outs(%[[L:.*]] : tensor<f32>)
+    // CHECK: "accumulated" on compute ins(%[[L]] : tensor<f32>, %[[SUM:.*]] : tensor<f32>) outs(%[[ADDED:.*]] : tensor<f32>, %[[SUM]] : tensor<f32>)
+    // CHECK: "scale" on compute ins(%[[ADDED]] : tensor<f32>) outs(%loss : tensor<f32>)
+    // CHECK: "scale" on compute ins(%[[L]] : tensor<f32>) outs(%grad_norm : tensor<f32>)
+    %l1 = ft.reduce "sum" %x over [0, 1] : tensor<2x4xf32> -> tensor<f32>
+    %l2 = ft.scale %l1, 2.0 : tensor<f32>
+    %r = ft.reshape %l2 : tensor<f32> -> tensor<1xf32>
+    %r2 = ft.reshape %r : tensor<1xf32> -> tensor<f32>
+    %a = ft.accumulated %r2 from "loss" : tensor<f32>
+    %m = ft.scale %a, 0.5 : tensor<f32>
+    %q = ft.scale %l2, 3.0 : tensor<f32>
+    return %m, %q : tensor<f32>, tensor<f32>
+  }
+}
+
+// -----
+
+// A parameter at rest is written by the optimizer: what is read after that is a copy.
+
+module {
+  ft.unit @h {elements = 1024 : i64, residency = #ft.residency<parameters = whole, gathered = never, gradients = whole, optimizer = whole>}
+  ft.parameter @w : tensor<f32> = #ft.init<normal, 0.02> {layer = "h", offset = 0 : i64, unit = @h}
+  // CHECK-LABEL: ftx.program @train_step
+  func.func @train_step(%g: tensor<f32> {ft.input = "x"}, %s: tensor<2x4xf32> {ft.input = "s"}) -> (tensor<f32>, tensor<f32>) {
+    // CHECK-NOT: "reshape"
+    // CHECK: "scale" on compute ins(%h.parameters : tensor<1xf32>)
+    // CHECK: "reshape" on compute ins(%h.parameters : tensor<f32>) outs(%[[OLD:.*]] : tensor<1xf32>)
+    // CHECK: "update" on compute
+    // CHECK: "scale" on compute ins(%[[OLD]] : tensor<1xf32>)
+    %rest = ft.shard @h : !ft.slice<@h, f32>
+    %w = ft.view %rest[@w] : !ft.slice<@h, f32> -> tensor<f32>
+    %r = ft.reshape %w : tensor<f32> -> tensor<1xf32>
+    %loss1 = ft.scale %r, 2.0 : tensor<1xf32>
+    %loss = ft.reshape %loss1 : tensor<1xf32> -> tensor<f32>
+    %old = ft.reshape %w : tensor<f32> -> tensor<1xf32>
+    %flat = ft.pack %g at [@w] : (tensor<f32>) -> !ft.flat<@h, f32>
+    ft.update @h by @step(%flat, %s) states [] : !ft.flat<@h, f32>, tensor<2x4xf32>
+    %norm1 = ft.scale %old, 2.0 : tensor<1xf32>
+    %norm = ft.reshape %norm1 : tensor<1xf32> -> tensor<f32>
+    return %loss, %norm : tensor<f32>, tensor<f32>
+  }
+  func.func private @step(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>, %d: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
+    return %p : tensor<1024xf32>
   }
 }
