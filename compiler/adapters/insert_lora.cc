@@ -99,7 +99,7 @@ private:
     SmallVector<int64_t> shape(type.getShape());
     shape.back() = cast<RankedTensorType>(y.getType()).getDimSize(0);
     return create<MatmulOp>(product, type.clone(shape), x, y, /*bias=*/Value(), /*acc=*/Value(),
-                            /*transpose_a=*/UnitAttr(), builder.getUnitAttr());
+                            /*transpose_a=*/false, /*transpose_b=*/true);
   }
 
   Value dropped(MatmulOp product) {

@@ -18,8 +18,9 @@ bool mayJoin(MatmulOp product, ClusterOp sum) {
   auto elementOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
   Value sums = sum.getOutputs()[0];
   return product && elementOf(product.getA()).getIntOrFloatBitWidth() == 16 && product.getTransposeA() &&
-         !product.getAcc() && !product.getBias() && product->getBlock() == sum->getBlock() &&
-         getPhase(product) == getPhase(sum) && elementOf(product.getResult()) == elementOf(sums) &&
+         !product.getAcc() && !product.getBias() && !product.roundsToFloat8() &&
+         product->getBlock() == sum->getBlock() && getPhase(product) == getPhase(sum) &&
+         elementOf(product.getResult()) == elementOf(sums) &&
          llvm::none_of(sums.getUsers(), [&](Operation *user) { return user->isBeforeInBlock(product); });
 }
 

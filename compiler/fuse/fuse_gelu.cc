@@ -16,8 +16,8 @@ namespace {
 // The product of rows and a matrix that has this value, in the block and phase of its reader; or null.
 MatmulOp productOf(Value value, Operation *reader) {
   auto product = value.getDefiningOp<MatmulOp>();
-  if (!product || product.getAcc() || product.getTransposeA() || product->getBlock() != reader->getBlock() ||
-      getPhase(product) != getPhase(reader))
+  if (!product || product.getAcc() || product.getTransposeA() || product.roundsToFloat8() ||
+      product->getBlock() != reader->getBlock() || getPhase(product) != getPhase(reader))
     return {};
   return product;
 }

@@ -51,6 +51,11 @@ absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, const 
   return module;
 }
 
+void tellRecipe(const CompileOptions &options, PlanInfo &info) {
+  if (options.fp8Recipe != "none")
+    info.textSettings.emplace_back("fp8_recipe", options.fp8Recipe);
+}
+
 /// What it is made with, and the seed: all that is left where nothing is trained.
 PlanInfo describeEvaluation(const CompileOptions &options) {
   PlanInfo info;
@@ -60,6 +65,7 @@ PlanInfo describeEvaluation(const CompileOptions &options) {
       info.settings.push_back(number);
   info.textSettings = {
       {"prefetch", options.prefetch}, {"wrap", options.wrap}, {"param_dtype", options.paramDtype}};
+  tellRecipe(options, info);
   return info;
 }
 
@@ -112,6 +118,7 @@ PlanInfo describe(const CompileOptions &options) {
                        {"param_dtype", options.paramDtype},
                        {"reduce_dtype", options.reduceDtype},
                        {"accumulate_dtype", options.accumulateDtype}};
+  tellRecipe(options, info);
   if (!options.masterWeights)
     info.textSettings.insert(
         info.textSettings.end(),

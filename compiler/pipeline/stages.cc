@@ -109,6 +109,7 @@ void addPrecision(OpPassManager &passes, const CompileOptions &options) {
   auto precision = take<ApplyPrecisionPassOptions>(options);
   precision.frozenMasters = options.loraRank == 0;
   passes.addPass(createApplyPrecisionPass(precision));
+  passes.addPass(createRoundProductsPass(take<RoundProductsPassOptions>(options)));
   addCheck(passes, options, createVerifyPrecisionPass());
 }
 

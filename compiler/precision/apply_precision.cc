@@ -125,6 +125,18 @@ void roundMoved(Operation *op) {
   }
 }
 
+// A parameter that is a scalar has the type of its unit, and what is counted, a loss or an output, is f32.
+void roundCounted(Operation *op) {
+  auto count = dyn_cast<mlir::ft::LossCountOp>(op);
+  if (!count || elementsOf(count.getLoss().getType()).isF32())
+    return;
+  OpBuilder builder(op);
+  auto copy = CopyOp::create(builder, op->getLoc(),
+                             withElements(count.getLoss().getType(), builder.getF32Type()), count.getLoss());
+  copy->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  count.getLossMutable().assign(copy.getResult());
+}
+
 // Packed values that an activation's kernel makes are rounded on their way.
 void roundPacked(func::FuncOp function) {
   for (PackOp pack : function.getOps<PackOp>()) {
@@ -177,6 +189,7 @@ LogicalResult retype(func::FuncOp function, const ElementTypes &types, SymbolTab
     for (OpResult result : op.getResults())
       result.setType(typeOf(result, {types.of(&op), ofGradients}, gradients, symbols));
     roundMoved(&op);
+    roundCounted(&op);
   }
   roundPacked(function);
   OpBuilder builder(function.getContext());

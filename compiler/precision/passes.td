@@ -30,6 +30,19 @@ def ApplyPrecisionPass : Pass<"ft-apply-precision", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 
+def RoundProductsPass : Pass<"ft-round-products", "::mlir::ModuleOp"> {
+  let summary = "Say which matrix products round their operands to floats of 8 bits";
+  let description = [{
+    Enters: functions whose floats have their types. With `fp8-recipe` tensorwise or blockwise each ft.matmul of bf16 in a numbered layer (transformer.h.3), which is no part of
+    the optimizer and whose weight has at least 64 rows and columns, both multiples of 16, is told the formats of its operands and the scaling:
+    tensorwise e4m3, and e5m2 for gradients of activations, blockwise e4m3 for all. Other layers are the embedding and
+    the head; products within attention and those of experts are other ops. An error where there is no such product.
+
+    It depends on the op alone, so forward, recomputation and evaluation round alike, whatever the strategy.
+  }];
+  let options = RoundProductsSettings;
+}
+
 def VerifyPrecisionPass : Pass<"ft-verify-precision", "::mlir::ModuleOp"> {
   let summary = "Check what leaves the precision stage: one compute and one reduce type, statistics and scalars f32, nothing in between";
 }

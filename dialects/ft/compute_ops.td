@@ -38,18 +38,36 @@ def Ft_EmbeddingGradOp : Ft_ComputeOp<"embedding_grad", [Precision], ["getKernel
   let assemblyFormat = "$ids `,` $dy (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Extents, Differentiable, Precision, AttrSizedOperandSegments], ["getWorkspaceBytes", "getTiedOperand", "takeAccumulator"], ["getFlops", "getModelFlops"]> {
+def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Extents, Differentiable, Precision, AttrSizedOperandSegments], ["getWorkspaceBytes", "getTiedOperand", "takeAccumulator", "getOptionalAttributes"], ["getFlops", "getModelFlops", "getBytes"]> {
   let summary = "Matrix product over flattened leading dimensions, plus a bias per column";
   let description = [{
     Without `transpose_a`: a is [..., K], its leading dimensions are rows; b is [K, N], or [N, K] with `transpose_b`; the result is
     [..., N]. With `transpose_a` (weight gradients): a is [..., M] and b is [..., N] with the same leading dimensions,
     which are summed over; the result is [M, N]. `bias` is [N]. `acc` has the type of the result, which is acc + a b.
+
+    `a_format` and `b_format`, e4m3 or e5m2, round the elements of a and b, which are bf16, to floats of 8 bits before they are multiplied
+    (runtime/base/float8.h). Elements share a scale, a power of two, by `scaling`: `tensorwise`, all of an operand; `blockwise`, 128 that are
+    summed over, of b without `transpose_a` 128 x 128. --ft-round-products says which products do.
   }];
   let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Optional<Ft_FloatTensor>:$bias, Optional<Ft_FloatTensor>:$acc,
-                       UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+                       UnitAttr:$transpose_a, UnitAttr:$transpose_b, OptionalAttr<StrAttr>:$a_format, OptionalAttr<StrAttr>:$b_format,
+                       OptionalAttr<StrAttr>:$scaling);
   let results = (outs Ft_FloatTensor:$result);
   let assemblyFormat = [{
     $a `,` $b (`bias` $bias^)? (`into` $acc^)? (`transpose_a` $transpose_a^)? (`transpose_b` $transpose_b^)? attr-dict `:` functional-type(operands, results)
+  }];
+  // Of operands that are multiplied as they are.
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$bias, "::mlir::Value":$acc,
+                                 "bool":$transpose_a, "bool":$transpose_b), [{
+    build($_builder, $_state, result, a, b, bias, acc, transpose_a, transpose_b, ::mlir::StringAttr(), ::mlir::StringAttr(), ::mlir::StringAttr());
+  }]>];
+  let extraClassDeclaration = [{
+    // [m, k] times [k, n].
+    struct Extents {
+      int64_t m, n, k;
+    };
+    Extents extents();
+    bool roundsToFloat8() { return getScaling().has_value(); }
   }];
 }
 

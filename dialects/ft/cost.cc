@@ -87,6 +87,13 @@ uint64_t MatmulOp::getFlops() {
   return 2 * outputs * summed + (getBias() ? outputs : 0);
 }
 
+// Elements that are rounded are read twice, for the scale and to be rounded; their 8 bits are written and
+// read.
+uint64_t MatmulOp::getBytes() {
+  return bytesOfOperandsAndResults(*this) +
+         (roundsToFloat8() ? 4 * (elements(getA()) + elements(getB())) : 0);
+}
+
 uint64_t MatmulOp::getModelFlops() { return getFlops() - (getBias() ? elements(getResult()) : 0); }
 
 //===----------------------------------------------------------------------===//

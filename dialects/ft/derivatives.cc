@@ -28,9 +28,7 @@ Gradients failAtLse(Operation *attention) {
 // A matrix product without a bias.
 Value product(OpBuilder &builder, Location loc, Type type, Value a, Value b, Value acc, bool transposeA,
               bool transposeB) {
-  UnitAttr unit = builder.getUnitAttr();
-  return MatmulOp::create(builder, loc, type, a, b, /*bias=*/Value(), acc, transposeA ? unit : UnitAttr(),
-                          transposeB ? unit : UnitAttr());
+  return MatmulOp::create(builder, loc, type, a, b, /*bias=*/Value(), acc, transposeA, transposeB);
 }
 
 // For c = a b (+ bias), in all forms that ft.matmul has; the letters are those of its description. Shapes are

@@ -74,7 +74,8 @@ void BroadcastOp::relateExtents(ExtentRelations &relations) {
 }
 
 // Runs of dimensions with the same product are the same elements. Of what a run is cut into, or joined from,
-// the first dimension is the outer one: only that can grow without elements changing places.
+// the first dimension is the outer one: only that can grow without elements changing places. Of an extent of
+// 1 between others that one side lacks nobody knows which of its neighbours it is joined with.
 void ReshapeOp::relateExtents(ExtentRelations &relations) {
   llvm::ArrayRef<int64_t> from = verify::shape(getX()), to = verify::shape(getResult());
   size_t i = 0, j = 0;
@@ -83,7 +84,17 @@ void ReshapeOp::relateExtents(ExtentRelations &relations) {
       relations.fixed({value, static_cast<int64_t>(at)});
     return at < extents.size();
   };
+  auto fixOnes = [&](Value value, llvm::ArrayRef<int64_t> extents, size_t &at, bool otherHasOne) {
+    for (; !otherHasOne && at < extents.size() && extents[at] == 1; ++at)
+      relations.fixed({value, static_cast<int64_t>(at)});
+  };
   while (skipOnes(getX(), from, i) && skipOnes(getResult(), to, j)) {
+    if (i > 0) {
+      fixOnes(getX(), from, i, to[j] == 1);
+      fixOnes(getResult(), to, j, i < from.size() && from[i] == 1);
+      if (i == from.size() || j == to.size())
+        break;
+    }
     size_t firstFrom = i, firstTo = j;
     int64_t left = from[i++], right = to[j++];
     while (left != right) {

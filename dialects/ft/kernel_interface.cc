@@ -48,6 +48,8 @@ template <typename Attention> uint64_t attentionGradBytes(DeviceClass device, At
   return device == DeviceClass::kCuda ? cuda::AttentionGrad(sizes) : ::ft::AttentionGradWorkspace(sizes);
 }
 
+constexpr llvm::StringRef kMatmulOptions[] = {"a_format", "b_format", "scaling"};
+
 constexpr llvm::StringRef kRotaryTableOptions[] = {"base", "frequencies", "scale"};
 
 constexpr llvm::StringRef kAttentionOptions[] = {"window", "scale", "softcap", "alibi", "rate", "stream"};
@@ -103,6 +105,8 @@ llvm::SmallVector<Value> SumSquaresOp::getKernelOperands() { return {getGradient
 // Rounding to another type is a kernel of its own.
 llvm::StringRef CopyOp::getKernelName() { return getX().getType() == getType() ? "copy" : "cast"; }
 
+llvm::ArrayRef<llvm::StringRef> MatmulOp::getOptionalAttributes() { return kMatmulOptions; }
+
 llvm::ArrayRef<llvm::StringRef> RotaryTableOp::getOptionalAttributes() { return kRotaryTableOptions; }
 
 llvm::ArrayRef<llvm::StringRef> AttentionOp::getOptionalAttributes() { return kAttentionOptions; }
@@ -117,8 +121,18 @@ llvm::ArrayRef<llvm::StringRef> QkvAttentionGradOp::getOptionalAttributes() { re
 // Scratch
 //===----------------------------------------------------------------------===//
 
+MatmulOp::Extents MatmulOp::extents() {
+  return {.m = getTransposeA() ? lastExtent(getA()) : rows(getA()),
+          .n = lastExtent(getResult()),
+          .k = getTransposeA() ? rows(getA()) : lastExtent(getA())};
+}
+
 uint64_t MatmulOp::getWorkspaceBytes(DeviceClass device) {
-  return device == DeviceClass::kCuda ? cuda::Matmul() : 0;
+  if (!roundsToFloat8())
+    return device == DeviceClass::kCuda ? cuda::Matmul() : 0;
+  Extents e = extents();
+  return device == DeviceClass::kCuda ? cuda::Float8Product(e.m, e.n, e.k)
+                                      : ::ft::Float8Workspace(e.m, e.n, e.k);
 }
 
 uint64_t MatmulGeluOp::getWorkspaceBytes(DeviceClass device) {

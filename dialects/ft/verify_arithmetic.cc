@@ -1,5 +1,6 @@
 // Verifiers of matrix products.
 #include "dialects/ft/verify.h"
+#include "runtime/base/float8.h"
 
 namespace mlir::ft {
 namespace {
@@ -65,6 +66,26 @@ LogicalResult verifySumOverRows(Operation *op, Value left, Value right, Value re
 
 } // namespace
 
+namespace {
+
+LogicalResult verifyRounding(MatmulOp op) {
+  if (op.getAFormat().has_value() != op.roundsToFloat8() ||
+      op.getBFormat().has_value() != op.roundsToFloat8())
+    return op.emitOpError("has a_format, b_format and scaling, or none of them");
+  if (!op.roundsToFloat8())
+    return success();
+  for (llvm::StringRef format : {*op.getAFormat(), *op.getBFormat()})
+    if (!::ft::Float8Named(format))
+      return op.emitOpError() << "rounds to '" << format << "'; expected e4m3 or e5m2";
+  if (*op.getScaling() != "tensorwise" && *op.getScaling() != "blockwise")
+    return op.emitOpError() << "has scaling '" << *op.getScaling() << "'; expected tensorwise or blockwise";
+  if (!cast<RankedTensorType>(op.getA().getType()).getElementType().isBF16())
+    return op.emitOpError() << "rounds elements of " << op.getA().getType() << " to 8 bits; expected bf16";
+  return success();
+}
+
+} // namespace
+
 LogicalResult MatmulOp::verify() {
   Operation *op = *this;
   if (failed(verify::minRank(op, "a", getA(), 1, "[..., columns]")) ||
@@ -81,7 +102,7 @@ LogicalResult MatmulOp::verify() {
         failed(verifyRowsTimesMatrix(op, {getA(), getB(), getTransposeB(), getResult(), "result"})))
       return failure();
   }
-  if (failed(verifyBias(op, getBias(), getResult(), getA())))
+  if (failed(verifyBias(op, getBias(), getResult(), getA())) || failed(verifyRounding(*this)))
     return failure();
   // The gradient of a weight, a sum over rows, is in the type of its reduction.
   if (!getTransposeA() && failed(verify::sameElementType(op, "result", getResult(), "a", getA())))

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "runtime/base/dtype.h"
+#include "runtime/base/float8.h"
 #include "runtime/base/workspace.h"
 
 namespace ft::cuda_workspace {
@@ -16,6 +17,27 @@ constexpr int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAl
 
 // A matrix product: what NVIDIA recommends for cuBLASLt on Hopper (cublasSetWorkspace's documentation).
 constexpr int64_t Matmul() { return int64_t{32} << 20; }
+
+// A product [m, k] x [k, n] of operands that are rounded to 8 bits: that of the library; each operand as it
+// wants them, k innermost and in whole blocks; and what scales come of, then the scales, at most one for a
+// block of 128 elements along k.
+inline constexpr int64_t kFloat8Greatest = 256;  // partial maxima of an operand
+constexpr int64_t Float8Padded(int64_t k) { return (k + kFloat8Block - 1) / kFloat8Block * kFloat8Block; }
+// Of one operand of `rows` rows.
+struct Float8Parts {
+  int64_t greatest, scales, bytes;  // where these begin, behind the elements, and where all ends
+};
+constexpr Float8Parts PartsOfFloat8(int64_t rows, int64_t k) {
+  const int64_t greatest = Aligned(rows * Float8Padded(k));
+  // Those of 128 x 128 elements are fewer, though their rows are filled up to fours.
+  const int64_t blocks = std::max<int64_t>(rows, 4 * ((rows + kFloat8Block - 1) / kFloat8Block)) *
+                         (Float8Padded(k) / kFloat8Block);
+  const int64_t scales = greatest + Aligned(std::max(kFloat8Greatest, blocks) * 4);
+  return {greatest, scales, scales + Aligned(std::max<int64_t>(blocks, 1) * 4)};
+}
+constexpr int64_t Float8Product(int64_t m, int64_t n, int64_t k) {
+  return Matmul() + PartsOfFloat8(m, k).bytes + PartsOfFloat8(n, k).bytes;
+}
 
 // cuDNN's fused attention, of bf16 and f16: upper bounds of what plans of 9.19 to 9.26 report for compute
 // capabilities 8.0, 9.0 and 10.0 (libraries/cudnn_attention_plans_test.cc).

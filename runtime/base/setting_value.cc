@@ -233,23 +233,27 @@ SettingValue<std::vector<std::string>> Patterns() {
 }
 
 SettingValue<std::string> FloatType() {
-  return WithoutFp8(Word("dtype", {"fp32", "bf16", "fp16"},
-                         {{"float32", "fp32"},
-                          {"float", "fp32"},
-                          {"f32", "fp32"},
-                          {"no", "fp32"},
-                          {"bfloat16", "bf16"},
-                          {"float16", "fp16"},
-                          {"half", "fp16"},
-                          {"f16", "fp16"}}));
-}
-
-SettingValue<std::string> WithoutFp8(SettingValue<std::string> value) {
+  SettingValue<std::string> value = Word("dtype", {"fp32", "bf16", "fp16"},
+                                         {{"float32", "fp32"},
+                                          {"float", "fp32"},
+                                          {"f32", "fp32"},
+                                          {"no", "fp32"},
+                                          {"bfloat16", "bf16"},
+                                          {"float16", "fp16"},
+                                          {"half", "fp16"},
+                                          {"f16", "fp16"}});
   value.set = [set = std::move(value.set)](std::string_view text, std::string& word) {
     const bool is_fp8 = Plain(text).starts_with("fp8") || Plain(text).starts_with("float8");
-    return is_fp8 ? "fp8 is not supported here; bf16 is the nearest" : set(text, word);
+    return is_fp8 ? "only products are in fp8: bf16 here, and fp8_recipe: tensorwise" : set(text, word);
   };
   return value;
+}
+
+std::string PartOfPrecision(const std::string& name, const std::string& text) {
+  const std::string plain = Plain(text);
+  const bool is_fp8 = plain == "fp8" || plain == "float8";
+  if (name == "fp8_recipe") return is_fp8 ? "tensorwise" : "none";
+  return is_fp8 ? "bf16" : text;
 }
 
 }  // namespace setting

@@ -43,6 +43,8 @@ struct SettingTraits {
   std::optional<std::string> list = {};
   // Settings that this one sets unless they are given themselves; it is nothing by itself.
   std::vector<std::string> stands_for = {};
+  // What the text of this setting is for one of those; null: the same.
+  std::string (*part)(const std::string& name, const std::string& text) = nullptr;
   // Several keys of one file add up rather than contradict each other.
   bool adds_up = false;
   // Its flag may stand without a value, which is "true".
@@ -95,8 +97,8 @@ SettingValue<bool> Switch();
 SettingValue<std::vector<std::string>> Patterns();
 // fp32, bf16, fp16 and their other names.
 SettingValue<std::string> FloatType();
-// Of what other programs have and this one has not, the reason rather than a list of names.
-SettingValue<std::string> WithoutFp8(SettingValue<std::string> value);
+// What mixed_precision is for one of the settings that it stands for: fp8 is bf16 of all but products.
+std::string PartOfPrecision(const std::string& name, const std::string& text);
 
 }  // namespace setting
 }  // namespace ft

@@ -67,6 +67,13 @@ constexpr int64_t LinearCrossEntropyWorkspace(int64_t rows, int64_t vocabulary) 
   return LinearCrossEntropyChunkRows(rows, vocabulary) * vocabulary * kFloatBytes + rows * kFloatBytes;
 }
 
+// A product [m, k] x [k, n] of operands that are rounded to 8 bits: these as bf16, each from a whole cache
+// line on.
+constexpr int64_t Float8Operand(int64_t elements) { return (elements * 2 + 63) / 64 * 64; }
+constexpr int64_t Float8Workspace(int64_t m, int64_t n, int64_t k) {
+  return Float8Operand(m * k) + Float8Operand(n * k);
+}
+
 // Most bits of a code of binary_mapper.
 inline constexpr int kMaxCodeBits = 20;
 

@@ -100,11 +100,37 @@ double SumsSeconds(const Target& target, const Work& work) {
   return MemorySeconds(target, bytes * Times(target.stack().elementwise_bytes()));
 }
 
+// Whether a product rounds its operands to floats of 8 bits.
+bool RoundsToFloat8(const proto::Instruction& kernel) {
+  return std::any_of(kernel.attributes().begin(), kernel.attributes().end(),
+                     [](const proto::Attribute& attribute) { return attribute.name() == "scaling"; });
+}
+
+// How much faster products of these are than of bf16; CPUs multiply them as bf16.
+double GainOfFloat8(const Target& target) {
+  const bool is_known = target.cuda() && target.float8().reached() > 0;
+  return is_known ? target.float8().reached() / target.bf16().reached() : 1;
+}
+
+// Operands are read for their largest element, read again and written in 8 bits, on CPUs in 16.
+double RoundingSeconds(const Target& target, const Work& work) {
+  double elements = 0;
+  for (int i = 0; i < std::min(2, work.kernel.in_size()); ++i)
+    elements += static_cast<double>(Elements(work.kernel.in(i)));
+  const int kernels = target.cuda() ? 4 : 0;  // that are launched beside the product
+  return MemorySeconds(target, elements * (target.cuda() ? 5 : 6)) + kernels * target.kernel_latency_s();
+}
+
+double ProductSeconds(const Target& target, const Work& work, uint32_t taken) {
+  const double rate = ProductRate(target, work.dtype, ShapeOf(work), taken);
+  if (!RoundsToFloat8(work.kernel)) return Longest(target, work, rate) + SumsSeconds(target, work);
+  return Longest(target, work, rate * GainOfFloat8(target)) + RoundingSeconds(target, work);
+}
+
 double BodySeconds(const Target& target, const Work& work, uint32_t taken) {
   switch (KernelClassOf(work.kernel.kernel())) {
     case KernelClass::kProduct:
-      return Longest(target, work, ProductRate(target, work.dtype, ShapeOf(work), taken)) +
-             SumsSeconds(target, work);
+      return ProductSeconds(target, work, taken);
     case KernelClass::kAttention:
       return AttentionSeconds(target, work);
     case KernelClass::kHead:

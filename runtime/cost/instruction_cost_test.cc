@@ -109,6 +109,27 @@ TEST_F(InstructionCostTest, AProductHasTheRateOfItsShape) {
   EXPECT_EQ(cost.beside_transfer[static_cast<size_t>(TransferKind::kAllReduce)], 1);
 }
 
+TEST_F(InstructionCostTest, AProductOf8BitsHasTheirRateAndRoundsItsOperands) {
+  Target target = Plain();
+  target.set_cuda(true);
+  proto::Instruction* product =
+      Kernel(&program_, "matmul", {At(0, proto::BF16, {16, 96}), At(0, proto::BF16, {96, 24})},
+             {At(1, proto::BF16, {16, 24})});
+  product->set_flops(2 * 16 * 24 * 96);
+  const double before = InstructionSeconds(plan_, mesh_, *product, target);
+  product->add_attributes()->set_name("scaling");
+  const double rounding = (16 + 24) * 96 * 5 / 100.0;
+  EXPECT_NEAR(InstructionSeconds(plan_, mesh_, *product, target), before + rounding, 1e-9)
+      << "no rate is known";
+  target.mutable_float8()->set_reached(1800);
+  EXPECT_NEAR(InstructionSeconds(plan_, mesh_, *product, target), before / 1.8 + rounding, 1e-9);
+  target.set_kernel_latency_s(1);
+  EXPECT_NEAR(InstructionSeconds(plan_, mesh_, *product, target), before / 1.8 + rounding + 5, 1e-9);
+  target.set_cuda(false);
+  EXPECT_NEAR(InstructionSeconds(plan_, mesh_, *product, target), before + (16 + 24) * 96 * 6 / 100.0 + 1,
+              1e-9);
+}
+
 TEST_F(InstructionCostTest, CpusReadAgainWhatIsSummedBesideAProduct) {
   Target target = Plain();
   proto::Instruction* kernel =

@@ -83,8 +83,9 @@ absl::Status VerifyTarget(const Target& target) {
   for (const auto& [name, bytes] : beside)
     if (bytes > kMostBeside) return ImpossibleFigure(name, static_cast<double>(bytes));
   const std::pair<const char*, const Target::Rate*> rates[] = {
-      {"f32", &target.f32()}, {"bf16", &target.bf16()}, {"f16", &target.f16()}};
+      {"f32", &target.f32()}, {"bf16", &target.bf16()}, {"f16", &target.f16()}, {"float8", &target.float8()}};
   for (const auto& [name, rate] : rates) {
+    if (rate == &target.float8() && !target.has_float8()) continue;
     FT_RETURN_IF_ERROR(VerifyRate(absl::StrCat(name, ".reached"), rate->reached()));
     if (rate->peak() != 0) FT_RETURN_IF_ERROR(VerifyRate(absl::StrCat(name, ".peak"), rate->peak()));
     if (ExceedsPeak(*rate)) {

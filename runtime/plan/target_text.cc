@@ -117,8 +117,9 @@ void AddCompute(const Target& target, Yaml& yaml) {
   yaml.Section(0, "compute");
   yaml.Optional("sustained", target.sustained());
   const std::pair<const char*, const Target::Rate*> rates[] = {
-      {"fp32", &target.f32()}, {"bf16", &target.bf16()}, {"fp16", &target.f16()}};
+      {"fp32", &target.f32()}, {"bf16", &target.bf16()}, {"fp16", &target.f16()}, {"fp8", &target.float8()}};
   for (const auto& [name, rate] : rates) {
+    if (rate == &target.float8() && !target.has_float8()) continue;
     yaml.Section(1, name);
     yaml.Figure("tflops", rate->reached(), kTera);
     yaml.Optional("peak_tflops", rate->peak(), kTera);

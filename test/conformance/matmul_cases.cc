@@ -1,5 +1,6 @@
 #include "runtime/base/cuda_workspace.h"
 #include "test/conformance/case.h"
+#include "test/conformance/float8_cases.h"
 
 namespace ft::conformance {
 namespace {
@@ -114,6 +115,7 @@ std::vector<Case> MatmulCases() {
     AddCase(cases, s, false, true, true, true);
   }
   AddHalfCases(cases);
+  AddFloat8Cases(cases);
   return cases;
 }
 

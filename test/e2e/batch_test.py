@@ -110,6 +110,38 @@ class Batch(EndToEnd):
                 for word in ("own.mlir:", op, "keeps the batch from changing"):
                     self.assertIn(word, lines[0])
 
+    def test_a_batch_of_one_between_other_extents(self):
+        """A reshape that joins it may join it with either; in front there is no choice."""
+        text = """module attributes {ft.vocab_size = 256 : i64} {
+  ft.parameter @table : tensor<256x4xf32> = #ft.init<normal, 1.0>
+  func.func @forward(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> tensor<f32> {
+    %t = ft.get @table : tensor<256x4xf32>
+    %x = ft.embedding %tokens, %t : (tensor<1x2xi32>, tensor<256x4xf32>) -> tensor<1x2x4xf32>
+BODY
+    %l = ft.matmul %y, %t transpose_b : (tensor<1x2x4xf32>, tensor<256x4xf32>) -> tensor<1x2x256xf32>
+    %loss = ft.cross_entropy %l, %targets : (tensor<1x2x256xf32>, tensor<1x2xi32>) -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+"""
+        between = """    %p = ft.transpose %x [2, 0, 1] : tensor<1x2x4xf32> -> tensor<4x1x2xf32>
+    %r = ft.reshape %p : tensor<4x1x2xf32> -> tensor<4x2xf32>
+    %s = ft.softmax %r : tensor<4x2xf32>
+    %b = ft.reshape %s : tensor<4x2xf32> -> tensor<4x1x2xf32>
+    %y = ft.transpose %b [1, 2, 0] : tensor<4x1x2xf32> -> tensor<1x2x4xf32>"""
+        front = """    %r = ft.reshape %x : tensor<1x2x4xf32> -> tensor<2x4xf32>
+    %s = ft.softmax %r : tensor<2x4xf32>
+    %b = ft.reshape %s : tensor<2x4xf32> -> tensor<1x2x1x4xf32>
+    %y = ft.reshape %b : tensor<1x2x1x4xf32> -> tensor<1x2x4xf32>"""
+        model = self.dir / "one.mlir"
+        model.write_text(text.replace("BODY", front))
+        self.assertIn("tensor<6x4xf32>", self.loss(model, 3))
+        model.write_text(text.replace("BODY", between))
+        self.loss(model, 1)
+        done = run("ftc", "compile", model, "--strategy=no_shard", "--batch=3", "-o", self.dir / "p.bin")
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (65, 1), done.stderr)
+        self.assertIn("'ft.reshape' op keeps the batch from changing: dimension 1 of 4x1x2 would change with it", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

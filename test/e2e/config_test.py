@@ -166,7 +166,7 @@ class Config(EndToEnd):
         self.assertEqual(len(done.stderr.splitlines()), 2, done.stderr)  # full_shard; the optimizer
         self.assertIn("leaves the optimizer to a training script; here it is optimizer=adamw, lr=0.0003", done.stderr)
         for text, reason in (("distributed_type: FSDP\nparallelism_config: {parallelism_config_tp_size: 2}\n", "tensor parallelism"),
-                             ("distributed_type: MEGATRON_LM\n", "Megatron-LM"), ("mixed_precision: fp8\n", "fp8"),
+                             ("distributed_type: MEGATRON_LM\n", "Megatron-LM"), ("fp8: {enabled: true}\n", "mixed_precision: fp8"),
                              ("compute_environment: AMAZON_SAGEMAKER\n", "SageMaker"),
                              ("distributed_type: FSDP\nnum_proceses: 2\n", "did you mean 'num_processes'?")):
             with self.subTest(text=text):

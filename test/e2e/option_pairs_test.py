@@ -19,7 +19,7 @@ OPTIONS = {
     "prefetch": ("none", "pre", "post", "auto"),
     "wrap": ("transformer", "size", "none"),
     "persistence": (0, 1000),
-    "precision": ("no", "bf16", "bf16 alone"),
+    "precision": ("no", "bf16", "bf16 alone", "fp8", "fp8 blockwise"),
     "trained": ("all", "not *.0.*", "adapters"),
     "micro_steps": (1, 2),
     "sums": ("fp32", "bf16"),
@@ -54,7 +54,7 @@ class OptionPairs(EndToEnd):
     def flags(self, row):
         flags = [f"--strategy={row['strategy']}", f"--offload={row['offload']}", f"--prefetch={row['prefetch']}",
                  f"--wrap={row['wrap']}", f"--persistence-threshold={row['persistence']}",
-                 f"--mixed-precision={row['precision'].removesuffix(' alone')}", "--min-num-params=60000", f"--world-size={row['world']}"]
+                 f"--mixed-precision={row['precision'].split()[0]}", "--min-num-params=60000", f"--world-size={row['world']}"]
         if row["micro_steps"] > 1:
             flags += [f"--accumulate={row['accumulate']}"]
         flags += [f"--micro-steps={row['micro_steps']}", f"--gather-bucket-mb={row['buckets']}",
@@ -63,6 +63,8 @@ class OptionPairs(EndToEnd):
         if row["precision"] != "no":
             # A 16-bit reduction rounds once more between the axes of hybrid strategies.
             flags += ["--reduce-dtype=fp32", f"--accumulate-dtype={row['sums']}"]
+        if row["precision"] == "fp8 blockwise":
+            flags += ["--fp8-recipe=blockwise"]
         if row["precision"] == "bf16 alone":
             flags += ["--master-weights=off", "--stochastic-rounding"]
         return flags + self.mesh(row) if self.mesh(row) else flags

@@ -17,6 +17,7 @@ EMULATED = pathlib.Path(os.environ["FT_EMULATED"])
 STEPS = 3
 SMALL = ("--batch=1", "--seq=16", "--layers=2")
 ROUNDED = ("--mixed-precision=bf16", "--master-weights=off", "--stochastic-rounding")
+FLOAT8 = [("--mixed-precision=fp8",), ("--mixed-precision=fp8", "--fp8-recipe=blockwise")]
 
 
 class EmulatedGpu(harness.EndToEnd):
@@ -88,8 +89,22 @@ class EmulatedGpu(harness.EndToEnd):
                 half = self.small(model, "full_shard", "--mixed-precision=bf16")
                 self.assertLess(self.worst(self.gpu(half, 1), cpu), 2 * self.worst(self.cpu(half, 1, "--instruction-set=generic"), cpu))
 
+    def test_products_in_fp8_against_the_cpu(self):
+        """As in bf16, above, which moves a loss by as much."""
+        for model in ("gpt2", "llama"):
+            cpu = self.cpu(self.small(model, "full_shard"), 1)
+            for recipe in FLOAT8:
+                with self.subTest(model=model, recipe=recipe):
+                    plan = self.small(model, "full_shard", *recipe)
+                    gpu, moved = self.gpu(plan, 1), self.worst(self.cpu(plan, 1, "--instruction-set=generic"), cpu)
+                    self.assertGreater(moved, 0)
+                    self.assertLess(self.worst(gpu, cpu), 2 * moved)
+                    announced = self.explain(plan, 1, "--device=cuda")
+                    self.assertEqual(gpu[0]["arena_bytes"], announced["arena_bytes"])
+                    self.assertEqual(gpu[0]["bytes"], announced["bytes"])
+
     def test_strategies_give_the_same_bits(self):
-        for precision in ((), ("--mixed-precision=bf16",), ROUNDED):
+        for precision in ((), ("--mixed-precision=bf16",), ROUNDED, *FLOAT8):
             reference = self.numbers(self.gpu(self.small("gpt2", "no_shard", *precision), 2, "--deterministic=on"))
             for strategy in ("zero1", "shard_grad_op", "full_shard", "hybrid_shard"):
                 with self.subTest(strategy=strategy, precision=precision):

@@ -23,6 +23,7 @@ void Scale(ft::Target::Link& link) { link.set_bytes_per_s(link.bytes_per_s() * k
 void MoreProducts(ft::Target& target) {
   for (ft::Target::Rate* rate : {target.mutable_f32(), target.mutable_bf16(), target.mutable_f16()})
     rate->set_reached(rate->reached() * kMore);
+  if (target.has_float8()) target.mutable_float8()->set_reached(target.float8().reached() * kMore);
   for (ft::Target::Attention& attention : *target.mutable_attention()) {
     Scale(*attention.mutable_forward());
     Scale(*attention.mutable_backward());

@@ -10,16 +10,18 @@
 #include "runtime/kernels/embedding/cpu_loops.h"
 #include "runtime/kernels/gradient_norm/cpu_loops.h"
 #include "runtime/kernels/linear_cross_entropy/cpu_loops.h"
+#include "runtime/kernels/matmul/cpu_float8_loops.h"
 #include "runtime/kernels/matmul/cpu_loops.h"
 #include "runtime/kernels/random/cpu_loops.h"
 
 namespace ft::cpu {
 namespace {
 
-#define FT_LOOPS_OF(isa)                                                                            \
-  Loops {                                                                                           \
-    isa::kAccumulate, isa::kAttention, isa::kAttentionGrad, isa::kBinaryMapper, isa::kConvert,      \
-        isa::kEmbedding, isa::kGemm, isa::kGradientNorm, isa::kLoss, isa::kPrimitives, isa::kRandom \
+#define FT_LOOPS_OF(isa)                                                                             \
+  Loops {                                                                                            \
+    isa::kAccumulate, isa::kAttention, isa::kAttentionGrad, isa::kBinaryMapper, isa::kConvert,       \
+        isa::kEmbedding, isa::kFloat8, isa::kGemm, isa::kGradientNorm, isa::kLoss, isa::kPrimitives, \
+        isa::kRandom                                                                                 \
   }
 
 #if FT_CPU_X86
@@ -27,8 +29,8 @@ namespace {
 #define FT_WITH_PRODUCTS_OF(isa)                                                                        \
   Loops {                                                                                               \
     x86_v4::kAccumulate, isa::kAttention, isa::kAttentionGrad, x86_v4::kBinaryMapper, x86_v4::kConvert, \
-        x86_v4::kEmbedding, isa::kGemm, x86_v4::kGradientNorm, x86_v4::kLoss, x86_v4::kPrimitives,      \
-        x86_v4::kRandom                                                                                 \
+        x86_v4::kEmbedding, x86_v4::kFloat8, isa::kGemm, x86_v4::kGradientNorm, x86_v4::kLoss,          \
+        x86_v4::kPrimitives, x86_v4::kRandom                                                            \
   }
 
 constexpr Loops kOfIsa[] = {FT_LOOPS_OF(generic), FT_LOOPS_OF(x86_v3), FT_LOOPS_OF(x86_v4),

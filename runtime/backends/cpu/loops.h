@@ -15,6 +15,7 @@ struct AttentionGradLoops;
 struct BinaryMapperLoops;
 struct ConvertLoops;
 struct EmbeddingLoops;
+struct Float8Loops;
 struct GemmLoops;
 struct GradientNormLoops;
 struct LossLoops;
@@ -28,6 +29,7 @@ struct Loops {
   const BinaryMapperLoops& binary_mapper;
   const ConvertLoops& convert;
   const EmbeddingLoops& embedding;
+  const Float8Loops& float8;
   const GemmLoops& gemm;
   const GradientNormLoops& gradient_norm;
   const LossLoops& loss;

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "runtime/backends/cuda/driver.h"
+#include "runtime/backends/cuda/float8_product.h"
 #include "runtime/base/dtype.h"
 
 namespace ft::cuda {
@@ -36,16 +38,20 @@ struct ProductSpec {
   bool bias = false;  // bias[n], of type `input`, added to every row
   Epilogue epilogue = Epilogue::kNone;
   bool auxiliary = false;  // laid out as c, of its type
+  // Where it is there, a and b are floats of 8 bits, as if of type `input`, times scales.
+  std::optional<Float8Product> float8 = {};
   bool operator==(const ProductSpec&) const = default;
 };
 
 struct ProductOperands {
   const void *a = nullptr, *b = nullptr;
   void* c = nullptr;
-  void* workspace = nullptr;   // as long as said at creation, 256-byte aligned
-  const void* bias = nullptr;  // unless the spec has one, null; 16-byte aligned
-  void* auxiliary = nullptr;   // the same
-  void* sums = nullptr;        // of an epilogue that makes them, of type `output`; 16-byte aligned
+  void* workspace = nullptr;       // as long as said at creation, 256-byte aligned
+  const void* bias = nullptr;      // unless the spec has one, null; 16-byte aligned
+  void* auxiliary = nullptr;       // the same
+  const float* scale_a = nullptr;  // what a number of 8 bits counts; unless the spec has such, null
+  const float* scale_b = nullptr;
+  void* sums = nullptr;  // of an epilogue that makes them, of type `output`; 16-byte aligned
 };
 
 class Product {

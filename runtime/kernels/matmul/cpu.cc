@@ -11,6 +11,8 @@
 #include "fmt/format.h"
 #include "runtime/backends/cpu/gemm.h"
 #include "runtime/backends/cpu/register.h"
+#include "runtime/base/workspace.h"
+#include "runtime/kernels/matmul/cpu_float8.h"
 #include "runtime/kernels/matmul/operands.h"
 
 namespace ft::cpu {
@@ -45,8 +47,40 @@ absl::StatusOr<Product> MakeProduct(const KernelContext& context, const Tensor& 
                  context.num_threads};
 }
 
+// The product of operands that are rounded to 8 bits and are bf16 still.
+KernelOr MakeFloat8Matmul(const KernelContext& context) {
+  const Tensor &a = context.in(0), &b = context.in(1);
+  FT_ASSIGN_OR_RETURN(const Float8Operands rounded, ReadFloat8(context.attributes, a));
+  FT_ASSIGN_OR_RETURN(const ProductShape shape,
+                      CheckProduct(context.attributes, a, b, context.in(2), context.in(3), context.out(0)));
+  FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, Float8Workspace(shape.m, shape.n, shape.k)));
+  Tensor a8 = a, b8 = b;
+  a8.data = context.operands.workspace.data;
+  b8.data = context.operands.workspace.as<char>() + Float8Operand(a.elements());
+  FT_ASSIGN_OR_RETURN(const Product product,
+                      MakeProduct(context, a8, b8, context.in(2), context.in(3), context.out(0)));
+  const Float8Rounding of_a = {.x = a.as<uint16_t>(),
+                               .rows = a.rows(),
+                               .columns = a.last(),
+                               .blocks = rounded.BlocksOfA(shape),
+                               .type = rounded.a,
+                               .result = a8.as<uint16_t>()};
+  const Float8Rounding of_b = {.x = b.as<uint16_t>(),
+                               .rows = b.rows(),
+                               .columns = b.last(),
+                               .blocks = rounded.BlocksOfB(shape),
+                               .type = rounded.b,
+                               .result = b8.as<uint16_t>()};
+  return MakeKernel([product, of_a, of_b] {
+    of_a.Run(product.loops.float8, product.threads);
+    of_b.Run(product.loops.float8, product.threads);
+    product.Run();
+  });
+}
+
 KernelOr MakeMatmul(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 4, 1));
+  if (RoundsToFloat8(context.attributes)) return MakeFloat8Matmul(context);
   FT_ASSIGN_OR_RETURN(const Product product, MakeProduct(context, context.in(0), context.in(1), context.in(2),
                                                          context.in(3), context.out(0)));
   return MakeKernel([product] { product.Run(); });

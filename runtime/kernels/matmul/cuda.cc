@@ -11,6 +11,7 @@
 #include "runtime/backends/cuda/register.h"
 #include "runtime/base/cuda_workspace.h"
 #include "runtime/kernels/cast/cuda_device.h"
+#include "runtime/kernels/matmul/float8.h"
 #include "runtime/kernels/matmul/operands.h"
 
 namespace ft::cuda {
@@ -112,6 +113,7 @@ KernelOr MakeThroughF32(const KernelContext& context, const MatmulOperands& o) {
 
 KernelOr MakeMatmul(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 4, 1));
+  if (RoundsToFloat8(context.attributes)) return MakeFloat8Matmul(context);
   FT_ASSIGN_OR_RETURN(
       const MatmulOperands operands,
       ReadProduct(context, context.in(0), context.in(1), context.in(2), context.in(3), context.out(0)));

@@ -22,4 +22,7 @@ absl::StatusOr<MatmulOperands> ReadProduct(const KernelContext& context, const T
 
 KernelOr MakeProduct(const KernelContext& context, const MatmulOperands& operands);
 
+// A matmul that rounds its operands to 8 bits.
+KernelOr MakeFloat8Matmul(const KernelContext& context);
+
 }  // namespace ft::cuda

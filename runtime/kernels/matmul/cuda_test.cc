@@ -85,5 +85,58 @@ TEST_F(MatmulTest, SaysThatTheLibraryRefuses) {
   EXPECT_EQ(Compute(refusing).status(), absl::InvalidArgumentError("refused"));
 }
 
+// What a GPU of a compute capability says of a product in fp8; empty: it is made.
+std::string Refusal(int major, int minor, const std::string& scaling, int64_t columns = 64) {
+  const int64_t rows = 7;
+  std::vector<char> memory(static_cast<size_t>(1 << 20));
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(memory.data());
+  char* const place = memory.data() + (256 - begin % 256) % 256;
+  const int64_t bytes = cuda_workspace::Float8Product(rows, 64, columns);
+  const std::unique_ptr<char[]> workspace(new char[static_cast<size_t>(bytes)]);
+  const KernelOperands operands = {{{place, DType::kBF16, 2, {rows, columns}},
+                                    {place + (1 << 16), DType::kBF16, 2, {columns, 64}},
+                                    {},
+                                    {}},
+                                   {{place + (2 << 16), DType::kBF16, 2, {rows, 64}}},
+                                   {workspace.get(), DType::kU8, 1, {bytes}}};
+  KernelAttributes attributes;
+  attributes.Add("a_format", "e4m3");
+  attributes.Add("b_format", "e4m3");
+  attributes.Add("scaling", scaling);
+  DeviceProperties properties;
+  properties.major = major;
+  properties.minor = minor;
+  emulation::ReferenceProducts products;
+  std::vector<std::string> notes;
+  KernelTable table;
+  RegisterMatmul(table);
+  const KernelOr kernel = table.Find("matmul")({.operands = operands,
+                                                .attributes = attributes,
+                                                .properties = properties,
+                                                .products = products,
+                                                .attention = nullptr,
+                                                .attention_choice = AttentionChoice::kOwn,
+                                                .notes = notes});
+  return std::string(kernel.status().message());
+}
+
+TEST(Float8MatmulTest, RunsWhereTheLibraryHasIt) {
+  for (const auto& [major, minor] : {std::pair(8, 9), {9, 0}, {10, 0}, {12, 0}})
+    EXPECT_EQ(Refusal(major, minor, "tensorwise"), "");
+  EXPECT_EQ(Refusal(9, 0, "blockwise"), "");
+  EXPECT_EQ(
+      Refusal(8, 0, "tensorwise"),
+      "products in fp8 tensorwise run on GPUs of compute capability 8.9 and newer, not 8.0; compile with "
+      "--fp8-recipe=none");
+  EXPECT_EQ(Refusal(10, 0, "blockwise"),
+            "products in fp8 blockwise run on GPUs of compute capability 9.0, not 10.0; compile with "
+            "--fp8-recipe=tensorwise");
+  EXPECT_EQ(Refusal(9, 0, "rowwise"), "scaling is 'rowwise'; expected tensorwise or blockwise");
+  EXPECT_EQ(
+      Refusal(9, 0, "tensorwise", 72),
+      "a has rows of 72 elements and is rounded to 8 bits: expected multiples of 16, at a multiple of 16 "
+      "bytes");
+}
+
 }  // namespace
 }  // namespace ft::cuda

@@ -27,6 +27,37 @@ void Store(void* data, DType dtype, int64_t i, float value) {
   }
 }
 
+// The value of a float of 8 bits, by its definition, times its scale.
+struct Scaled {
+  const void* data;
+  int64_t rows, depth, stride;
+  Float8 type;
+  ScaleOf scale;
+  const float* scales;
+
+  float At(int64_t row, int64_t k) const {
+    const int bits = static_cast<const uint8_t*>(data)[row * stride + k];
+    const int mantissa = type == Float8::kE4M3 ? 3 : 2, bias = type == Float8::kE4M3 ? 7 : 15;
+    const int exponent = (bits & 0x7F) >> mantissa, fraction = bits & ((1 << mantissa) - 1);
+    const bool is_nan = type == Float8::kE4M3 ? (bits & 0x7F) == 0x7F : exponent == 31;
+    if (is_nan) return NAN;
+    const double value = exponent == 0 ? std::ldexp(fraction, 1 - bias - mantissa)
+                                       : std::ldexp(fraction + (1 << mantissa), exponent - bias - mantissa);
+    int64_t at = 0;
+    if (scale == ScaleOf::kVectors) at = k / 128 * rows + row;  // all rows of a block of k, then the next
+    if (scale == ScaleOf::kSquares)
+      at = row / 128 * (((depth + 127) / 128 + 3) / 4 * 4) + k / 128;  // in fours
+    return static_cast<float>((bits & 0x80 ? -value : value) * scales[at]);
+  }
+
+  std::vector<float> All() const {
+    std::vector<float> values(static_cast<size_t>(rows * depth));
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t k = 0; k < depth; ++k) values[i * depth + k] = At(i, k);
+    return values;
+  }
+};
+
 // Rows of what is stored as [rows, columns], as f32 [rows][columns], or its transpose.
 std::vector<float> Gather(const void* data, DType dtype, int64_t rows, int64_t columns, int64_t stride,
                           bool transpose) {
@@ -53,6 +84,16 @@ absl::Status CheckSpec(const ProductSpec& s) {
       : MakesSums(s.epilogue) ? s.input == DType::kF32 || s.bias || s.auxiliary || s.accumulate
                               : s.auxiliary;
   if (refused) return absl::InvalidArgumentError("a product with an epilogue that there is not");
+  if (s.float8) {
+    // As the library has them: what is summed over is innermost.
+    const Float8Product& f = *s.float8;
+    const bool in_blocks = f.scale_a != ScaleOf::kTensor;
+    if (s.transpose_a || !s.transpose_b || s.input != DType::kBF16 || s.n % 16 != 0 ||
+        s.k % (in_blocks ? 128 : 16) != 0 || s.row_a % 16 != 0 || s.row_b % 16 != 0 ||
+        s.epilogue != Epilogue::kNone || (f.a == Float8::kE5M2 && f.b == Float8::kE5M2) ||
+        f.scale_a == ScaleOf::kSquares || in_blocks != (f.scale_b != ScaleOf::kTensor))
+      return absl::InvalidArgumentError("a product of floats of 8 bits that there is not");
+  }
   // cuBLASLt has results of the inputs' type or f32.
   if (!IsFloat(s.input) || (s.output != s.input && s.output != DType::kF32))
     return absl::InvalidArgumentError(fmt::format("a product of {} into {}", Name(s.input), Name(s.output)));
@@ -78,6 +119,9 @@ class ReferenceProduct final : public Product {
       return Fail(kInvalidValue, "a product's auxiliary operand is not as in its spec");
     if (MakesSums(spec_.epilogue) != (o.sums != nullptr) || reinterpret_cast<uintptr_t>(o.sums) % 16 != 0)
       return Fail(kInvalidValue, "a product's sums are not as in its spec");
+    if (spec_.float8.has_value() != (o.scale_a != nullptr) ||
+        spec_.float8.has_value() != (o.scale_b != nullptr))
+      return Fail(kInvalidValue, "a product's scales are not as in its spec");
     if (workspace_bytes_ > 0 && o.workspace == nullptr)
       return Fail(kInvalidValue, "a product's workspace is null");
     return EnqueueHost(stream, "product", [o, spec = spec_, bytes = workspace_bytes_] {
@@ -99,9 +143,13 @@ class ReferenceProduct final : public Product {
   static void Compute(const ProductSpec& s, const ProductOperands& o) {
     // Both with k innermost.
     const std::vector<float> rows =
-        Gather(o.a, s.input, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k, s.row_a, s.transpose_a);
+        s.float8 ? Scaled{o.a, s.m, s.k, s.row_a, s.float8->a, s.float8->scale_a, o.scale_a}.All()
+                 : Gather(o.a, s.input, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k, s.row_a,
+                          s.transpose_a);
     const std::vector<float> columns =
-        Gather(o.b, s.input, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n, s.row_b, !s.transpose_b);
+        s.float8 ? Scaled{o.b, s.n, s.k, s.row_b, s.float8->b, s.float8->scale_b, o.scale_b}.All()
+                 : Gather(o.b, s.input, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n, s.row_b,
+                          !s.transpose_b);
     if (MakesSums(s.epilogue)) {
       const std::vector<float>& summed = s.epilogue == Epilogue::kSumsOfA ? rows : columns;
       for (int64_t i = 0; i < static_cast<int64_t>(summed.size()) / s.k; ++i) {

@@ -83,6 +83,13 @@ std::optional<Refusal> CheckMasterWeights(Effective& effective) {
                        "master_weights: off");
 }
 
+std::optional<Refusal> CheckFp8Recipe(Effective& effective) {
+  const ft::compiler::CompileOptions& options = effective.configuration.options;
+  if (options.fp8Recipe == "none" || options.paramDtype == "bf16") return std::nullopt;
+  return Contradiction(effective, "fp8_recipe", "param_dtype",
+                       "products in fp8 are of bf16: fp8_recipe wants param_dtype: bf16");
+}
+
 // Sums over micro-steps of what is made in other bits would lose them one by one, or have bits to spare.
 std::optional<Refusal> CheckAccumulateDtype(Effective& effective) {
   const ft::compiler::CompileOptions& options = effective.configuration.options;
@@ -212,8 +219,8 @@ void LetFlagsReplace(const std::vector<std::optional<Given>>& flags, Effective& 
 }
 
 std::optional<Refusal> CheckConsistency(Effective& effective) {
-  for (const auto check : {CheckStrategy, CheckMesh, CheckWarmup, CheckMomentum, CheckMasterWeights,
-                           CheckAccumulateDtype, CheckLr}) {
+  for (const auto check : {CheckStrategy, CheckMesh, CheckWarmup, CheckMomentum, CheckFp8Recipe,
+                           CheckMasterWeights, CheckAccumulateDtype, CheckLr}) {
     if (std::optional<Refusal> refusal = check(effective)) return refusal;
   }
   return std::nullopt;

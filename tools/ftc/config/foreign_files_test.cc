@@ -102,7 +102,7 @@ TEST(AccelerateFilesTest, WhatIsAskedForAndNotThere) {
            {"compute_environment: AMAZON_SAGEMAKER\n", "SageMaker"},
            {"distributed_type: NO\niam_role_name: x\n", "SageMaker"},
            {"distributed_type: FSDP\ntpu_use_cluster: true\n", "TPU"},
-           {"distributed_type: MULTI_GPU\nmixed_precision: fp8\n", "fp8"},
+           {"mixed_precision: fp8\nfp8_config: {fp8_format: E4M3}\n", "fp8_recipe"},
            {"distributed_type: FSDP\nmegatron_lm_config: {megatron_lm_tp_degree: 2}\n", "Megatron-LM"},
            {"distributed_type: FSDP\nfsdp_config: {fsdp_ignored_modules: '.*head'}\n", "sharded"},
            {"parallelism_config: {parallelism_config_tp_size: 2}\n", "tensor parallelism"},

@@ -42,7 +42,8 @@ std::optional<Refusal> Merge(const std::vector<Given>& given, Layer& layer) {
       if (slot) continue;
       const Setting& part = Settings()[SettingIndex(name)];
       Configuration scratch;
-      part.value.set(layer[i]->text, scratch);
+      const auto& of_part = Settings()[i].part;
+      part.value.set(of_part == nullptr ? layer[i]->text : of_part(name, layer[i]->text), scratch);
       slot = Given{SettingIndex(name), part.value.show(scratch), layer[i]->origin};
     }
   }

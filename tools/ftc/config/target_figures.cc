@@ -126,8 +126,9 @@ Target::Overlap* OverlapOf(Target& target, ft::proto::Opcode opcode) {
   return overlap;
 }
 
-void AddRates(const std::string& name, Target::Rate* (Target::*rate)(), std::vector<Figure>& figures) {
-  figures.push_back(Scaled("compute." + name + ".tflops", Figure::Needed::kYes, kTera, kFlops,
+void AddRates(const std::string& name, Figure::Needed needed, Target::Rate* (Target::*rate)(),
+              std::vector<Figure>& figures) {
+  figures.push_back(Scaled("compute." + name + ".tflops", needed, kTera, kFlops,
                            [=](Target& t, double x) { (t.*rate)()->set_reached(x); }));
   figures.push_back(Scaled("compute." + name + ".peak_tflops", Figure::Needed::kNo, kTera, kFlops,
                            [=](Target& t, double x) { (t.*rate)()->set_peak(x); }));
@@ -268,9 +269,10 @@ std::vector<Figure> MakeFigures() {
              [](Target& t, double x) { t.set_ranks_per_node(static_cast<uint32_t>(x)); }),
   };
   AddMemory(figures);
-  AddRates("fp32", &Target::mutable_f32, figures);
-  AddRates("bf16", &Target::mutable_bf16, figures);
-  AddRates("fp16", &Target::mutable_f16, figures);
+  AddRates("fp32", Figure::Needed::kYes, &Target::mutable_f32, figures);
+  AddRates("bf16", Figure::Needed::kYes, &Target::mutable_bf16, figures);
+  AddRates("fp16", Figure::Needed::kYes, &Target::mutable_f16, figures);
+  AddRates("fp8", Figure::Needed::kNo, &Target::mutable_float8, figures);
   AddProducts(figures);
   AddAttention(figures);
   figures.push_back(Scaled("kernels.latency_us", Figure::Needed::kYes, kMicro, kLatency,

@@ -54,7 +54,7 @@ absl::Status Store(const TrainYaml& file, const YamlEntry& entry, Target& target
 // The section of a file where more is reached than the peak; empty for none.
 std::string AbovePeak(const Target& target) {
   const std::pair<const char*, const Target::Rate*> rates[] = {
-      {"fp32", &target.f32()}, {"bf16", &target.bf16()}, {"fp16", &target.f16()}};
+      {"fp32", &target.f32()}, {"bf16", &target.bf16()}, {"fp16", &target.f16()}, {"fp8", &target.float8()}};
   for (const auto& [name, rate] : rates) {
     if (ft::ExceedsPeak(*rate)) return fmt::format("compute.{}", name);
   }

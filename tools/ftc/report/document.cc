@@ -35,6 +35,8 @@ Json TargetJson(const ft::Target& target) {
     const ft::Target::Rate& rate = ft::RateOf(target, dtype);
     rates[DtypeKey(dtype)] = {{"peak", rate.peak()}, {"reached", rate.reached()}};
   }
+  if (target.has_float8())
+    rates["fp8"] = {{"peak", target.float8().peak()}, {"reached", target.float8().reached()}};
   return {{"name", target.name()},
           {"memory_bytes", target.memory_bytes()},
           {"memory_bytes_per_s", target.memory_bytes_per_s()},

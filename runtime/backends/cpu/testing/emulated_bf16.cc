@@ -24,8 +24,8 @@ namespace {
 Loops WithProductsOf(const AttentionLoops& attention, const AttentionGradLoops& attention_grad,
                      const GemmLoops& gemm) {
   const Loops& v3 = LoopsFor(Isa::kX86V3);
-  return {v3.accumulate, attention,        attention_grad, v3.binary_mapper, v3.convert, v3.embedding,
-          gemm,          v3.gradient_norm, v3.loss,        v3.primitives,    v3.random};
+  return {v3.accumulate, attention, attention_grad,   v3.binary_mapper, v3.convert,    v3.embedding,
+          v3.float8,     gemm,      v3.gradient_norm, v3.loss,          v3.primitives, v3.random};
 }
 
 }  // namespace

@@ -19,6 +19,35 @@ cudaDataType_t TypeOf(DType dtype) {
   }
 }
 
+cudaDataType_t TypeOf(Float8 type) { return type == Float8::kE4M3 ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2; }
+
+cublasLtMatmulMatrixScale_t ModeOf(ScaleOf scale) {
+  switch (scale) {
+    case ScaleOf::kVectors:
+      return CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
+    case ScaleOf::kSquares:
+      return CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
+    case ScaleOf::kTensor:
+      break;
+  }
+  return CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+}
+
+absl::Status CheckFloat8(const ProductSpec& s) {
+  if (!s.float8) return absl::OkStatus();
+  const bool in_blocks = s.float8->scale_a != ScaleOf::kTensor;
+  if (s.input != DType::kBF16 || s.transpose_a || !s.transpose_b || s.epilogue != Epilogue::kNone)
+    return absl::InvalidArgumentError("no such product of floats of 8 bits: a [m, k], b [n, k], of bf16");
+  if (s.float8->a == Float8::kE5M2 && s.float8->b == Float8::kE5M2)
+    return absl::InvalidArgumentError("no product of two operands in e5m2");
+  if (in_blocks != (s.float8->scale_b != ScaleOf::kTensor) || s.float8->scale_a == ScaleOf::kSquares)
+    return absl::InvalidArgumentError("no product of operands that are scaled so");
+  if (s.k % (in_blocks ? kFloat8Block : 16) != 0 || s.n % 16 != 0 || s.row_a % 16 != 0 || s.row_b % 16 != 0)
+    return absl::InvalidArgumentError(fmt::format(
+        "no product [{}, {}] x [{}, {}] of floats of 8 bits: expected multiples of 16", s.m, s.k, s.k, s.n));
+  return absl::OkStatus();
+}
+
 absl::Status CheckSpec(const ProductSpec& s) {
   if (!IsFloat(s.input) || (s.output != s.input && s.output != DType::kF32)) {
     return absl::InvalidArgumentError(fmt::format("no product of {} into {}", Name(s.input), Name(s.output)));
@@ -98,6 +127,7 @@ absl::StatusOr<std::unique_ptr<CublasLtCall>> CublasLtCall::Create(const CublasL
                                                                    const ProductSpec& spec, bool allow_tf32) {
   FT_RETURN_IF_ERROR(CheckSpec(spec));
   FT_RETURN_IF_ERROR(CheckEpilogue(spec));
+  FT_RETURN_IF_ERROR(CheckFloat8(spec));
   std::unique_ptr<CublasLtCall> call(new CublasLtCall(api, spec));
   FT_RETURN_IF_ERROR(call->Describe(allow_tf32));
   return call;
@@ -110,11 +140,11 @@ CublasLtCall::~CublasLtCall() {
   if (operation_ != nullptr) api_.destroy_operation(operation_);
 }
 
-absl::Status CublasLtCall::AddLayout(cublasLtMatrixLayout_t& layout, DType dtype, int64_t rows,
+absl::Status CublasLtCall::AddLayout(cublasLtMatrixLayout_t& layout, cudaDataType_t type, int64_t rows,
                                      int64_t columns, int64_t stride) {
-  return api_.Check(api_.create_layout(&layout, TypeOf(dtype), static_cast<uint64_t>(rows),
-                                       static_cast<uint64_t>(columns), stride),
-                    "cublasLtMatrixLayoutCreate");
+  return api_.Check(
+      api_.create_layout(&layout, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), stride),
+      "cublasLtMatrixLayoutCreate");
 }
 
 absl::Status CublasLtCall::Describe(bool allow_tf32) {
@@ -127,11 +157,30 @@ absl::Status CublasLtCall::Describe(bool allow_tf32) {
   FT_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_TRANSA, transposed(s.transpose_b)));
   FT_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_TRANSB, transposed(s.transpose_a)));
   FT_RETURN_IF_ERROR(DescribeEpilogue());
+  FT_RETURN_IF_ERROR(DescribeFloat8());
+  const cudaDataType_t of_a = s.float8 ? TypeOf(s.float8->a) : TypeOf(s.input);
+  const cudaDataType_t of_b = s.float8 ? TypeOf(s.float8->b) : TypeOf(s.input);
+  FT_RETURN_IF_ERROR(AddLayout(left_, of_b, s.transpose_b ? s.k : s.n, s.transpose_b ? s.n : s.k, s.row_b));
+  FT_RETURN_IF_ERROR(AddLayout(right_, of_a, s.transpose_a ? s.m : s.k, s.transpose_a ? s.k : s.m, s.row_a));
+  return AddLayout(result_, TypeOf(s.output), s.n, s.m, s.row_c);
+}
+
+absl::Status CublasLtCall::DescribeFloat8() {
+  if (!spec_.float8) return absl::OkStatus();
+  // Sums of forward may be made in fewer bits, which is faster, as others train; gradients are wide (e5m2).
+  const bool in_blocks = spec_.float8->scale_a != ScaleOf::kTensor;
+  const bool is_forward = spec_.float8->a == Float8::kE4M3 && spec_.float8->b == Float8::kE4M3;
   FT_RETURN_IF_ERROR(
-      AddLayout(left_, s.input, s.transpose_b ? s.k : s.n, s.transpose_b ? s.n : s.k, s.row_b));
-  FT_RETURN_IF_ERROR(
-      AddLayout(right_, s.input, s.transpose_a ? s.m : s.k, s.transpose_a ? s.k : s.m, s.row_a));
-  return AddLayout(result_, s.output, s.n, s.m, s.row_c);
+      Set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<int8_t>(!in_blocks && is_forward ? 1 : 0)));
+  if (in_blocks) {
+    FT_RETURN_IF_ERROR(
+        Set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, static_cast<int32_t>(ModeOf(spec_.float8->scale_b))));
+    FT_RETURN_IF_ERROR(
+        Set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, static_cast<int32_t>(ModeOf(spec_.float8->scale_a))));
+  }
+  const void* const aligned = reinterpret_cast<const void*>(uintptr_t{kBiasAlignment});  // as of a bias
+  FT_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, aligned));
+  return Set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, aligned);
 }
 
 absl::Status CublasLtCall::DescribeEpilogue() {
@@ -194,6 +243,11 @@ cublasStatus_t CublasLtCall::Run(cublasLtHandle_t handle, const cublasLtMatmulAl
       point(spec_.bias || sums, CUBLASLT_MATMUL_DESC_BIAS_POINTER, sums ? o.sums : o.bias);
   if (status == CUBLAS_STATUS_SUCCESS)
     status = point(spec_.auxiliary, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, o.auxiliary);
+  const bool scaled = spec_.float8.has_value();
+  if (status == CUBLAS_STATUS_SUCCESS)
+    status = point(scaled, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, o.scale_b);
+  if (status == CUBLAS_STATUS_SUCCESS)
+    status = point(scaled, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, o.scale_a);
   if (status != CUBLAS_STATUS_SUCCESS) return status;
   const float alpha = 1.0f, beta = spec_.accumulate ? 1.0f : 0.0f;
   return api_.matmul(handle, operation_, &alpha, o.b, left_, o.a, right_, &beta, o.c, result_, o.c, result_,

@@ -54,12 +54,13 @@ class CublasLtCall {
   CublasLtCall(const CublasLtApi& api, const ProductSpec& spec) : api_(api), spec_(spec) {}
   absl::Status Describe(bool allow_tf32);
   absl::Status DescribeEpilogue();
+  absl::Status DescribeFloat8();
   template <typename T>
   absl::Status Set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
     return api_.Check(api_.set_operation(operation_, attribute, &value, sizeof(value)),
                       "cublasLtMatmulDescSetAttribute");
   }
-  absl::Status AddLayout(cublasLtMatrixLayout_t& layout, DType dtype, int64_t rows, int64_t columns,
+  absl::Status AddLayout(cublasLtMatrixLayout_t& layout, cudaDataType_t type, int64_t rows, int64_t columns,
                          int64_t stride);
 
   const CublasLtApi& api_;

@@ -43,15 +43,34 @@ int64_t ExtentOfA(const ProductSpec& s) {
 int64_t ExtentOfB(const ProductSpec& s) {
   return s.transpose_b ? Extent(s.n, s.k, s.row_b) : Extent(s.k, s.n, s.row_b);
 }
+// Of floats of 8 bits, which are bytes.
+DType ElementsOf(const ProductSpec& s) { return s.float8 ? DType::kU8 : s.input; }
+int64_t ScalesOf(ScaleOf scale, int64_t rows, int64_t k) {
+  const ScaleStrides strides = StridesOf(scale, rows, k);
+  const int64_t blocks = k / kFloat8Block;
+  if (scale == ScaleOf::kTensor) return 1;
+  return scale == ScaleOf::kVectors ? blocks * strides.along_k
+                                    : (rows + kFloat8Block - 1) / kFloat8Block * strides.along_rows;
+}
 int64_t ExtentOfC(const ProductSpec& s) { return Extent(s.m, s.n, s.row_c); }
 
 }  // namespace
 
 const std::vector<std::byte>& SampleValues::Pattern(DType dtype) {
-  std::vector<std::byte>& pattern = dtype == DType::kBF16 ? bf16_ : dtype == DType::kF16 ? f16_ : f32_;
+  std::vector<std::byte>& pattern = dtype == DType::kU8     ? float8_
+                                    : dtype == DType::kBF16 ? bf16_
+                                    : dtype == DType::kF16  ? f16_
+                                                            : f32_;
   if (pattern.empty()) {
     const std::vector<float> values = Normal();
     pattern.resize(kDrawn * SizeOf(dtype));
+    if (dtype == DType::kU8) {
+      // Numbers of e5m2, too, and finite there.
+      constexpr Float8Format kFormat = FormatOf(Float8::kE4M3);
+      for (size_t i = 0; i < kDrawn; ++i)
+        pattern[i] = static_cast<std::byte>(Float8Bits(RoundToFloat8(values[i] * 64, kFormat), kFormat));
+      return pattern;
+    }
     ConvertElements(DType::kF32, reinterpret_cast<const std::byte*>(values.data()), dtype, pattern.data(),
                     kDrawn);
   }
@@ -76,8 +95,14 @@ absl::Status SampleValues::Fill(const void* data, int64_t elements, DType dtype,
 
 absl::Status SampleValues::Write(const ProductSpec& spec, const ProductOperands& operands,
                                  StreamHandle stream) {
-  FT_RETURN_IF_ERROR(Fill(operands.a, ExtentOfA(spec), spec.input, stream));
-  FT_RETURN_IF_ERROR(Fill(operands.b, ExtentOfB(spec), spec.input, stream));
+  FT_RETURN_IF_ERROR(Fill(operands.a, ExtentOfA(spec), ElementsOf(spec), stream));
+  FT_RETURN_IF_ERROR(Fill(operands.b, ExtentOfB(spec), ElementsOf(spec), stream));
+  if (spec.float8) {
+    const int64_t of_a = ScalesOf(spec.float8->scale_a, spec.m, spec.k);
+    const int64_t of_b = ScalesOf(spec.float8->scale_b, spec.n, spec.k);
+    FT_RETURN_IF_ERROR(Fill(operands.scale_a, of_a, DType::kF32, stream));
+    FT_RETURN_IF_ERROR(Fill(operands.scale_b, of_b, DType::kF32, stream));
+  }
   if (spec.accumulate) FT_RETURN_IF_ERROR(Fill(operands.c, ExtentOfC(spec), spec.output, stream));
   if (spec.bias) FT_RETURN_IF_ERROR(Fill(operands.bias, spec.n, spec.input, stream));
   if (!spec.auxiliary) return absl::OkStatus();
@@ -91,8 +116,12 @@ absl::Status SampleValues::Clear(const ProductSpec& spec, const ProductOperands&
     if (data == nullptr || elements <= 0) return absl::OkStatus();
     return driver_.Zero(const_cast<void*>(data), static_cast<uint64_t>(elements) * SizeOf(dtype));
   };
-  FT_RETURN_IF_ERROR(clear(operands.a, ExtentOfA(spec), spec.input));
-  FT_RETURN_IF_ERROR(clear(operands.b, ExtentOfB(spec), spec.input));
+  FT_RETURN_IF_ERROR(clear(operands.a, ExtentOfA(spec), ElementsOf(spec)));
+  FT_RETURN_IF_ERROR(clear(operands.b, ExtentOfB(spec), ElementsOf(spec)));
+  if (spec.float8) {
+    FT_RETURN_IF_ERROR(clear(operands.scale_a, ScalesOf(spec.float8->scale_a, spec.m, spec.k), DType::kF32));
+    FT_RETURN_IF_ERROR(clear(operands.scale_b, ScalesOf(spec.float8->scale_b, spec.n, spec.k), DType::kF32));
+  }
   FT_RETURN_IF_ERROR(clear(operands.c, ExtentOfC(spec), spec.output));
   if (spec.bias) FT_RETURN_IF_ERROR(clear(operands.bias, spec.n, spec.input));
   if (spec.auxiliary) FT_RETURN_IF_ERROR(clear(operands.auxiliary, ExtentOfC(spec), spec.output));

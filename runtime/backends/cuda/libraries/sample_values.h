@@ -34,7 +34,7 @@ class SampleValues {
   const std::vector<std::byte>& Pattern(DType dtype);
 
   Driver& driver_;
-  std::vector<std::byte> f32_, bf16_, f16_;  // made when they are needed
+  std::vector<std::byte> f32_, bf16_, f16_, float8_;  // made when they are needed
 };
 
 }  // namespace ft::cuda

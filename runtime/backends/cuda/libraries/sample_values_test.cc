@@ -102,6 +102,30 @@ TEST_F(SampleValuesTest, OfEveryTypeAndTransposed) {
   for (size_t i = 0; i < 15; ++i) EXPECT_EQ(F16ToFloat(half[i]), F16ToFloat(RoundToF16(a[i])));
 }
 
+// Bytes that are finite in both formats, and what they are multiplied with.
+TEST_F(SampleValuesTest, OfFloatsOf8Bits) {
+  SampleValues values(driver_);
+  ProductSpec spec{
+      .m = 200, .n = 144, .k = 384, .transpose_b = true, .row_a = 384, .row_b = 384, .row_c = 144};
+  spec.input = spec.output = DType::kBF16;
+  spec.float8 = {.scale_a = ScaleOf::kVectors, .scale_b = ScaleOf::kSquares};
+  std::vector<uint8_t> a(200 * 384 + 1, 0xEE), b(144 * 384 + 1, 0xEE);
+  std::vector<float> scale_a(3 * 200 + 1, -9), scale_b(2 * 4 + 1, -9);
+  ProductOperands operands = {a.data(), b.data()};
+  operands.scale_a = scale_a.data();
+  operands.scale_b = scale_b.data();
+  ASSERT_TRUE(values.Write(spec, operands, stream_).ok());
+  for (std::vector<uint8_t>* bytes : {&a, &b}) {
+    EXPECT_EQ(bytes->back(), 0xEE) << "written behind the end";
+    for (size_t i = 0; i + 1 < bytes->size(); ++i) ASSERT_LT((*bytes)[i] & 0x7F, 0x7C) << i;
+  }
+  for (std::vector<float>* scales : {&scale_a, &scale_b})
+    EXPECT_EQ(std::count(scales->begin(), scales->end(), -9.0f), 1);
+  ASSERT_TRUE(values.Clear(spec, operands, 0, stream_).ok());
+  EXPECT_EQ(std::count(a.begin(), a.end(), 0), 200 * 384);
+  EXPECT_EQ(std::count(scale_b.begin(), scale_b.end(), 0.0f), 8);
+}
+
 // What runs while products are timed finds values, what runs afterwards zeros.
 TEST_F(SampleValuesTest, AreThereWhileProductsAreTimedAndGoneThen) {
   record_.proposals.assign(2, CUBLAS_STATUS_SUCCESS);
