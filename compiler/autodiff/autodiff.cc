@@ -4,6 +4,7 @@
 // one f32 scalar, an op without a derivative between a trained parameter and the loss.
 #include "compiler/autodiff/composite_gradients.h"
 #include "compiler/autodiff/joined_parts.h"
+#include "compiler/autodiff/moved_parameters.h"
 #include "compiler/autodiff/passes.h"
 #include "compiler/autodiff/reverse_mode.h"
 #include "dialects/ft/elementwise.h"
@@ -53,6 +54,7 @@ public:
       return failure();
     declareUnused();
     joinParts(*reverse.ops().getInsertionBlock());
+    moveParametersAgain(*reverse.ops().getInsertionBlock());
     eraseDead();
     return success();
   }

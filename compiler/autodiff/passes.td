@@ -17,6 +17,8 @@ def AutodiffPass : Pass<"ft-autodiff", "::mlir::ModuleOp"> {
     there. Several uses of a value are summed from the last use to the first, into the `acc` operand of the
     gradient op where it has one. No op is built whose results nobody needs.
 
+    Where a gradient reads a parameter that forward has transposed, cut or reshaped, the elements are moved again, in backward.
+
     The order of the gradient ops is the order in which they will run. An op with no derivative on a path
     from a trained parameter to the loss is refused.
 

@@ -125,7 +125,31 @@ void AddCase(std::vector<Case>& cases, const Form& f) {
                     .cuda_workspace_bytes = cuda_workspace::Float8Product(f.m, f.n, f.k)}});
 }
 
+// [m, n] of the magnitudes of what is multiplied, which rounding leaves below 9/8 of what they were.
+Array SumsOfMagnitudes(const Case& c) {
+  const bool ta = c.attributes.Has("transpose_a"), tb = c.attributes.Has("transpose_b");
+  const Array &a = c.in[0], &b = c.in[1];
+  const int64_t m = c.expected[0].rows(), n = c.expected[0].last(), k = a.size() / m;
+  Array sums = Constant({m, n}, 0);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j)
+      for (int64_t l = 0; l < k; ++l)
+        sums.values[i * n + j] += 1.125 * 1.125 * std::abs(a.values[ta ? l * m + i : i * k + l]) *
+                                  std::abs(b.values[tb ? j * k + l : l * n + j]);
+  return sums;
+}
+
 }  // namespace
+
+bool IsFloat8(const Case& c) { return c.attributes.Has("scaling"); }
+
+Case WithFloat8Sums(Case c) {
+  constexpr double kDropped = 0x1p-13, kAtOnce = 32;
+  Array off = SumsOfMagnitudes(c);
+  for (double& x : off.values) x *= kDropped * (1 + std::ceil(c.rules.reduction / kAtOnce));
+  c.rules.cuda_rounding = {off};
+  return c;
+}
 
 // As passes make them: weights have multiples of 16 rows and columns, tokens are of any number.
 void AddFloat8Cases(std::vector<Case>& cases) {
