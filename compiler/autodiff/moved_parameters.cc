@@ -35,14 +35,16 @@ Operation *firstReaderInBackward(Operation *move) {
 } // namespace
 
 void moveParametersAgain(Block &block) {
+  llvm::SetVector<Operation *> moves = movesOfParameters(block);
   // From the last on: a move that is made again reads those before it in backward.
-  for (Operation *move : llvm::reverse(movesOfParameters(block))) {
+  for (Operation *move : llvm::reverse(moves)) {
     Operation *first = firstReaderInBackward(move);
     if (!first)
       continue;
     OpBuilder builder(first);
     Operation *again = builder.clone(*move);
     setPhase(again, kPhaseBackward);
+    setLayer(again, getLayer(first));
     move->getResult(0).replaceUsesWithIf(again->getResult(0), [&](OpOperand &use) {
       return use.getOwner() != again && isBackward(use.getOwner());
     });

@@ -50,6 +50,8 @@ void addParse(OpPassManager &passes, const CompileOptions &options) {
 }
 
 void addFuse(OpPassManager &passes, const CompileOptions &options) {
+  if (options.fp8Recipe != "none")
+    passes.addPass(createMarkPrecisePass()); // while the loss is one op, and before functions are copied
   // First: what only outputs need must not keep training from joining ops.
   MakeEvalStepPassOptions evaluation;
   evaluation.accuracy = options.evaluate;

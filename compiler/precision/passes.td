@@ -30,13 +30,20 @@ def ApplyPrecisionPass : Pass<"ft-apply-precision", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 
+def MarkPrecisePass : Pass<"ft-mark-precise", "::mlir::ModuleOp"> {
+  let summary = "Say which matrix products must not be rounded to 8 bits, whatever the recipe";
+  let description = [{
+    Enters: @forward, with all composites as ops. An ft.matmul is told `precise` when it makes the logits of the loss, or what ids are sorted by (the router
+    of a mixture of experts), or when its weight is one of an adapter. Gradients of what is precise are.
+  }];
+}
+
 def RoundProductsPass : Pass<"ft-round-products", "::mlir::ModuleOp"> {
   let summary = "Say which matrix products round their operands to floats of 8 bits";
   let description = [{
-    Enters: functions whose floats have their types. With `fp8-recipe` tensorwise or blockwise each ft.matmul of bf16 in a numbered layer (transformer.h.3), which is no part of
-    the optimizer and whose weight has at least 64 rows and columns, both multiples of 16, is told the formats of its operands and the scaling:
-    tensorwise e4m3, and e5m2 for gradients of activations, blockwise e4m3 for all. Other layers are the embedding and
-    the head; products within attention and those of experts are other ops. An error where there is no such product.
+    Enters: functions whose floats have their types. With `fp8-recipe` tensorwise or blockwise each ft.matmul of bf16 in a numbered layer (transformer.h.3), which is neither `precise` nor a part of
+    the optimizer, and whose weight has at least 64 rows and columns, both multiples of 16, is told the formats of its operands and the scaling:
+    tensorwise e4m3, and e5m2 for gradients of activations, blockwise e4m3 for all. Products within attention and those of experts are other ops. An error where there is no such product. Nothing is `precise` afterwards.
 
     It depends on the op alone, so forward, recomputation and evaluation round alike, whatever the strategy.
   }];

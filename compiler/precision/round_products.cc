@@ -30,16 +30,18 @@ bool isInPhase(Operation *op, StringRef phase) {
   return own && own.getValue() == phase;
 }
 
-// One of several, "transformer.h.3": not what is there once, such as the head.
+// One of several, "transformer.h.3" or "3": not what is there once, such as the head.
 bool isNumbered(StringAttr layer) {
-  StringRef last = layer.getValue().rsplit('.').second;
-  return !last.empty() && llvm::all_of(last, llvm::isDigit);
+  SmallVector<StringRef> parts;
+  layer.getValue().split(parts, '.');
+  return llvm::any_of(parts,
+                      [](StringRef part) { return !part.empty() && llvm::all_of(part, llvm::isDigit); });
 }
 
 // Extents of the weight, or of its gradient, are those of the product but the rows of activations.
 bool isRounded(MatmulOp product) {
   StringAttr layer = mlir::ft::getLayer(product);
-  if (!layer || !isNumbered(layer) || isInPhase(product, mlir::ft::kPhaseOptimizer) ||
+  if (!layer || product.getPrecise() || !isNumbered(layer) || isInPhase(product, mlir::ft::kPhaseOptimizer) ||
       !elementsOf(product.getA().getType()).isBF16())
     return false;
   MatmulOp::Extents extents = product.extents();
@@ -48,52 +50,76 @@ bool isRounded(MatmulOp product) {
                       [](int64_t extent) { return extent >= kLeastExtent && extent % kExtentMultiple == 0; });
 }
 
-// A parameter, or what forward made, which backward reads as it was kept, computed again or brought back from
-// the host; or the same elements elsewhere.
-bool isOfForward(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!op || isa<mlir::ft::ReloadOp, mlir::ft::ViewOp>(op) || !isInPhase(op, mlir::ft::kPhaseBackward))
-    return true;
-  bool isMoved = op->hasTrait<mlir::ft::MovesElements>() || isa<mlir::ft::CopyOp>(op);
-  return isMoved && llvm::all_of(op->getOperands(), isOfForward);
-}
+// Gradients of activations: what backward makes, or the loss on its way, or these moved. Not parameters, and
+// what forward made, which backward reads as it was kept, computed again or brought back from the host.
+class GradientValues {
+public:
+  explicit GradientValues(Block &block) {
+    for (Operation &op : block)
+      if (makesGradients(&op))
+        values.insert(op.result_begin(), op.result_end());
+  }
 
-// Gradients of activations span more magnitudes than these do.
-StringRef formatOf(MatmulOp product, Value operand, Value other, bool isBlockwise) {
-  if (isBlockwise || !isInPhase(product, mlir::ft::kPhaseBackward) || isOfForward(operand))
-    return kPrecise;
-  return isOfForward(other) ? kWide : kPrecise; // no product is of two wide ones
+  bool contains(Value value) const { return values.contains(value); }
+
+private:
+  bool makesGradients(Operation *op) const {
+    if (isa<mlir::ft::LinearCrossEntropyLossGradOp>(op))
+      return true;
+    if (op->hasTrait<mlir::ft::MovesElements>() || isa<mlir::ft::CopyOp>(op))
+      return llvm::any_of(op->getOperands(), [&](Value operand) { return contains(operand); });
+    return isInPhase(op, mlir::ft::kPhaseBackward) && !isa<mlir::ft::ReloadOp, mlir::ft::ViewOp>(op);
+  }
+
+  llvm::DenseSet<Value> values;
+};
+
+// Gradients of activations span more magnitudes than these do; no product is of two of them in the wide
+// format.
+StringRef formatOf(Value operand, Value other, const GradientValues &gradients, bool isBlockwise) {
+  bool isWide = !isBlockwise && gradients.contains(operand) && !gradients.contains(other);
+  return isWide ? kWide : kPrecise;
 }
 
 struct RoundProductsPass : impl::RoundProductsPassBase<RoundProductsPass> {
   using RoundProductsPassBase::RoundProductsPassBase;
 
   void runOnOperation() override {
-    if (fp8Recipe == "none")
-      return;
-    if (fp8Recipe != "tensorwise" && fp8Recipe != "blockwise") {
+    if (fp8Recipe != "none" && fp8Recipe != "tensorwise" && fp8Recipe != "blockwise") {
       getOperation().emitError() << "fp8-recipe is '" << fp8Recipe
                                  << "'; expected none, tensorwise or blockwise";
       return signalPassFailure();
     }
     bool any = false;
     for (func::FuncOp program : mlir::ft::programsOf(getOperation()))
-      program.walk([&](MatmulOp product) {
-        if (!isRounded(product))
-          return;
-        bool isBlockwise = fp8Recipe == "blockwise";
-        product.setAFormat(formatOf(product, product.getA(), product.getB(), isBlockwise));
-        product.setBFormat(formatOf(product, product.getB(), product.getA(), isBlockwise));
-        product.setScaling(fp8Recipe);
-        any = true;
-      });
-    if (any)
+      any |= roundIn(program);
+    if (any || fp8Recipe == "none")
       return;
     getOperation().emitError() << "fp8-recipe '" << fp8Recipe
                                << "' finds no product to round: those of numbered layers (h.0), in bf16, "
                                << "whose weights have at least " << kLeastExtent
                                << " rows and columns, multiples of " << kExtentMultiple;
     signalPassFailure();
+  }
+
+private:
+  // Whether there is one.
+  bool roundIn(func::FuncOp program) {
+    bool any = false;
+    std::optional<GradientValues> gradients;
+    for (auto product : program.getOps<MatmulOp>()) {
+      if (fp8Recipe != "none" && isRounded(product)) {
+        if (!gradients)
+          gradients.emplace(*product->getBlock());
+        bool isBlockwise = fp8Recipe == "blockwise";
+        product.setAFormat(formatOf(product.getA(), product.getB(), *gradients, isBlockwise));
+        product.setBFormat(formatOf(product.getB(), product.getA(), *gradients, isBlockwise));
+        product.setScaling(fp8Recipe);
+        any = true;
+      }
+      product.setPrecise(false);
+    }
+    return any;
   }
 };
 

@@ -41,8 +41,9 @@ Logits logitsOf(func::FuncOp function, OpBuilder &builder) {
     return {};
   SmallVector<int64_t> shape(tensorTypeOf(op.getX()).getShape());
   shape.back() = tensorTypeOf(op.getWeight()).getDimSize(0);
-  Value values = MatmulOp::create(builder, op.getLoc(), tensorTypeOf(op.getX()).clone(shape), op.getX(),
-                                  op.getWeight(), Value(), Value(), false, true);
+  auto values = MatmulOp::create(builder, op.getLoc(), tensorTypeOf(op.getX()).clone(shape), op.getX(),
+                                 op.getWeight(), Value(), Value(), false, true);
+  values.setPrecise(true); // as the head of training is
   return {values, op.getTargets()};
 }
 

@@ -122,8 +122,10 @@ private:
     if (auto linear = dyn_cast<LinearCrossEntropyOp>(loss)) {
       Value x = rows.choose(linear.getX());
       auto type = tensorTypeOf(x).clone({batch(), tensorTypeOf(linear.getWeight()).getDimSize(0)});
-      logits = MatmulOp::create(builder, loss->getLoc(), type, x, linear.getWeight(), Value(), Value(), false,
-                                true);
+      auto head = MatmulOp::create(builder, loss->getLoc(), type, x, linear.getWeight(), Value(), Value(),
+                                   false, true);
+      head.setPrecise(true); // as the head of training is
+      logits = head;
     } else {
       logits = rows.choose(cast<CrossEntropyOp>(loss).getLogits());
     }

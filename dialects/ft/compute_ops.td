@@ -47,11 +47,11 @@ def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Extents, Differentiable, Precision, At
 
     `a_format` and `b_format`, e4m3 or e5m2, round the elements of a and b, which are bf16, to floats of 8 bits before they are multiplied
     (runtime/base/float8.h). Elements share a scale, a power of two, by `scaling`: `tensorwise`, all of an operand; `blockwise`, 128 that are
-    summed over, of b without `transpose_a` 128 x 128. --ft-round-products says which products do.
+    summed over, of b without `transpose_a` 128 x 128. --ft-round-products says which products do; not what is `precise`, nor its gradients.
   }];
   let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Optional<Ft_FloatTensor>:$bias, Optional<Ft_FloatTensor>:$acc,
                        UnitAttr:$transpose_a, UnitAttr:$transpose_b, OptionalAttr<StrAttr>:$a_format, OptionalAttr<StrAttr>:$b_format,
-                       OptionalAttr<StrAttr>:$scaling);
+                       OptionalAttr<StrAttr>:$scaling, UnitAttr:$precise);
   let results = (outs Ft_FloatTensor:$result);
   let assemblyFormat = [{
     $a `,` $b (`bias` $bias^)? (`into` $acc^)? (`transpose_a` $transpose_a^)? (`transpose_b` $transpose_b^)? attr-dict `:` functional-type(operands, results)
@@ -59,7 +59,7 @@ def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Extents, Differentiable, Precision, At
   // Of operands that are multiplied as they are.
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$bias, "::mlir::Value":$acc,
                                  "bool":$transpose_a, "bool":$transpose_b), [{
-    build($_builder, $_state, result, a, b, bias, acc, transpose_a, transpose_b, ::mlir::StringAttr(), ::mlir::StringAttr(), ::mlir::StringAttr());
+    build($_builder, $_state, result, a, b, bias, acc, transpose_a, transpose_b, ::mlir::StringAttr(), ::mlir::StringAttr(), ::mlir::StringAttr(), false);
   }]>];
   let extraClassDeclaration = [{
     // [m, k] times [k, n].

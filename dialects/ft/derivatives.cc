@@ -25,10 +25,13 @@ Gradients failAtLse(Operation *attention) {
       "has no derivative of `lse`, which exists for its own gradient: do not use it in the loss"));
 }
 
-// A matrix product without a bias.
-Value product(OpBuilder &builder, Location loc, Type type, Value a, Value b, Value acc, bool transposeA,
+// A matrix product without a bias, as precise as `op`.
+Value product(OpBuilder &builder, MatmulOp op, Type type, Value a, Value b, Value acc, bool transposeA,
               bool transposeB) {
-  return MatmulOp::create(builder, loc, type, a, b, /*bias=*/Value(), acc, transposeA, transposeB);
+  auto made =
+      MatmulOp::create(builder, op.getLoc(), type, a, b, /*bias=*/Value(), acc, transposeA, transposeB);
+  made.setPrecise(op.getPrecise());
+  return made;
 }
 
 // For c = a b (+ bias), in all forms that ft.matmul has; the letters are those of its description. Shapes are
@@ -36,18 +39,18 @@ Value product(OpBuilder &builder, Location loc, Type type, Value a, Value b, Val
 Value gradientOfA(OpBuilder &builder, MatmulOp op, Value dc, Value acc) {
   Type type = op.getA().getType();
   if (op.getTransposeA()) // [..., M] = b [..., N] (dc [M, N])^T
-    return product(builder, op.getLoc(), type, op.getB(), dc, acc, false, true);
+    return product(builder, op, type, op.getB(), dc, acc, false, true);
   // [..., K] = dc [..., N] times b^T: [N, K] when b is [K, N], b itself when it is stored [N, K]
-  return product(builder, op.getLoc(), type, dc, op.getB(), acc, false, !op.getTransposeB());
+  return product(builder, op, type, dc, op.getB(), acc, false, !op.getTransposeB());
 }
 
 Value gradientOfB(OpBuilder &builder, MatmulOp op, Value dc, Value acc) {
   Type type = op.getB().getType();
   if (op.getTransposeA()) // [..., N] = a [..., M] dc [M, N]
-    return product(builder, op.getLoc(), type, op.getA(), dc, acc, false, false);
+    return product(builder, op, type, op.getA(), dc, acc, false, false);
   if (op.getTransposeB()) // [N, K] = sum over rows of dc [..., N] and a [..., K]
-    return product(builder, op.getLoc(), type, dc, op.getA(), acc, true, false);
-  return product(builder, op.getLoc(), type, op.getA(), dc, acc, true, false); // [K, N]
+    return product(builder, op, type, dc, op.getA(), acc, true, false);
+  return product(builder, op, type, op.getA(), dc, acc, true, false); // [K, N]
 }
 
 } // namespace

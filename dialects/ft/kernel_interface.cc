@@ -48,7 +48,7 @@ template <typename Attention> uint64_t attentionGradBytes(DeviceClass device, At
   return device == DeviceClass::kCuda ? cuda::AttentionGrad(sizes) : ::ft::AttentionGradWorkspace(sizes);
 }
 
-constexpr llvm::StringRef kMatmulOptions[] = {"a_format", "b_format", "scaling"};
+constexpr llvm::StringRef kMatmulOptions[] = {"a_format", "b_format", "scaling", "precise"};
 
 constexpr llvm::StringRef kRotaryTableOptions[] = {"base", "frequencies", "scale"};
 

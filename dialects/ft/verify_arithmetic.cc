@@ -66,9 +66,7 @@ LogicalResult verifySumOverRows(Operation *op, Value left, Value right, Value re
 
 } // namespace
 
-namespace {
-
-LogicalResult verifyRounding(MatmulOp op) {
+static LogicalResult verifyRounding(MatmulOp op) {
   if (op.getAFormat().has_value() != op.roundsToFloat8() ||
       op.getBFormat().has_value() != op.roundsToFloat8())
     return op.emitOpError("has a_format, b_format and scaling, or none of them");
@@ -81,10 +79,10 @@ LogicalResult verifyRounding(MatmulOp op) {
     return op.emitOpError() << "has scaling '" << *op.getScaling() << "'; expected tensorwise or blockwise";
   if (!cast<RankedTensorType>(op.getA().getType()).getElementType().isBF16())
     return op.emitOpError() << "rounds elements of " << op.getA().getType() << " to 8 bits; expected bf16";
+  if (*op.getAFormat() == "e5m2" && *op.getBFormat() == "e5m2")
+    return op.emitOpError("rounds both operands to e5m2, which no library multiplies");
   return success();
 }
-
-} // namespace
 
 LogicalResult MatmulOp::verify() {
   Operation *op = *this;

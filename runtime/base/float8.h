@@ -55,14 +55,15 @@ constexpr float PowerOfTwo(int exponent) {
 // The nearest number of the format, ties to even, of x that is scaled: no greater than the largest. NaN for
 // what is not finite.
 constexpr float RoundToFloat8(float x, const Float8Format& format) {
-  const uint32_t magnitude = std::bit_cast<uint32_t>(x) & 0x7FFFFFFF;
+  const auto bits = std::bit_cast<uint32_t>(x);
+  const uint32_t magnitude = bits & 0x7FFFFFFF, sign = bits & 0x80000000;
   const uint32_t least = static_cast<uint32_t>(format.least_exponent + 127);
   const uint32_t exponent = std::max(magnitude >> 23, least);
   // Floats near this are as far apart as numbers of the format near x: the addition rounds.
-  const auto shift =
-      std::bit_cast<float>((exponent + 23 - static_cast<uint32_t>(format.mantissa)) << 23 | 0x400000);
-  const float rounded = (x + shift) - shift;
-  return magnitude < kFloat8Infinity ? rounded : std::bit_cast<float>(uint32_t{0x7FC00000});
+  const auto shift = std::bit_cast<float>((exponent + 23 - static_cast<uint32_t>(format.mantissa)) << 23);
+  const float rounded = (std::bit_cast<float>(magnitude) + shift) - shift;
+  return std::bit_cast<float>(magnitude < kFloat8Infinity ? std::bit_cast<uint32_t>(rounded) | sign
+                                                          : uint32_t{0x7FC00000});
 }
 
 // The bits of a number of the format, or of NaN.

@@ -44,8 +44,7 @@ TEST(Float8Test, EveryBf16GoesToTheNearest) {
       const float rounded = RoundToFloat8(x, FormatOf(type));
       const int nearest = Nearest(type, x);
       ASSERT_EQ(double{rounded}, ValueOf(type, nearest)) << x;
-      ASSERT_EQ(std::signbit(rounded) && rounded != 0, x < 0 && rounded != 0) << x;
-      ASSERT_EQ(Float8Bits(rounded, FormatOf(type)) & 0x7F, nearest & 0x7F) << x;
+      ASSERT_EQ(Float8Bits(rounded, FormatOf(type)), nearest) << x;
     }
   }
 }
@@ -57,7 +56,6 @@ TEST(Float8Test, EveryNumberIsItself) {
       if (std::isnan(value)) continue;
       const float rounded = RoundToFloat8(static_cast<float>(value), FormatOf(type));
       EXPECT_EQ(double{rounded}, value);
-      if (value == 0) continue;
       EXPECT_EQ(Float8Bits(rounded, FormatOf(type)), bits);
     }
   }

@@ -244,7 +244,7 @@ SettingValue<std::string> FloatType() {
                                           {"f16", "fp16"}});
   value.set = [set = std::move(value.set)](std::string_view text, std::string& word) {
     const bool is_fp8 = Plain(text).starts_with("fp8") || Plain(text).starts_with("float8");
-    return is_fp8 ? "only products are in fp8: bf16 here, and fp8_recipe: tensorwise" : set(text, word);
+    return is_fp8 ? "fp8 is of products alone: bf16, and fp8_recipe: tensorwise" : set(text, word);
   };
   return value;
 }

@@ -112,19 +112,27 @@ double GainOfFloat8(const Target& target) {
   return is_known ? target.float8().reached() / target.bf16().reached() : 1;
 }
 
-// Operands are read for their largest element, read again and written in 8 bits, on CPUs in 16.
-double RoundingSeconds(const Target& target, const Work& work) {
+double RoundedElements(const Work& work) {
   double elements = 0;
   for (int i = 0; i < std::min(2, work.kernel.in_size()); ++i)
     elements += static_cast<double>(Elements(work.kernel.in(i)));
+  return elements;
+}
+
+// Operands are read for their largest element, read again and written in 8 bits, on CPUs in 16.
+double RoundingSeconds(const Target& target, const Work& work) {
   const int kernels = target.cuda() ? 4 : 0;  // that are launched beside the product
-  return MemorySeconds(target, elements * (target.cuda() ? 5 : 6)) + kernels * target.kernel_latency_s();
+  return MemorySeconds(target, RoundedElements(work) * (target.cuda() ? 5 : 6)) +
+         kernels * target.kernel_latency_s();
 }
 
 double ProductSeconds(const Target& target, const Work& work, uint32_t taken) {
   const double rate = ProductRate(target, work.dtype, ShapeOf(work), taken);
   if (!RoundsToFloat8(work.kernel)) return Longest(target, work, rate) + SumsSeconds(target, work);
-  return Longest(target, work, rate * GainOfFloat8(target)) + RoundingSeconds(target, work);
+  // What an instruction moves has 4 bytes of each element for rounding (MatmulOp::getBytes).
+  const Work product{work.kernel, work.dtype, work.flops,
+                     std::max(0.0, work.bytes - 4 * RoundedElements(work))};
+  return Longest(target, product, rate * GainOfFloat8(target)) + RoundingSeconds(target, work);
 }
 
 double BodySeconds(const Target& target, const Work& work, uint32_t taken) {

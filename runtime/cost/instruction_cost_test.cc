@@ -123,6 +123,9 @@ TEST_F(InstructionCostTest, AProductOf8BitsHasTheirRateAndRoundsItsOperands) {
       << "no rate is known";
   target.mutable_float8()->set_reached(1800);
   EXPECT_NEAR(InstructionSeconds(plan_, mesh_, *product, target), before / 1.8 + rounding, 1e-9);
+  product->set_bytes((16 + 24) * 96 * 4 + 100'000);
+  EXPECT_NEAR(InstructionSeconds(plan_, mesh_, *product, target), 1000 + rounding, 1e-9);
+  product->set_bytes(0);
   target.set_kernel_latency_s(1);
   EXPECT_NEAR(InstructionSeconds(plan_, mesh_, *product, target), before / 1.8 + rounding + 5, 1e-9);
   target.set_cuda(false);

@@ -21,12 +21,11 @@ func.func @forward(%x: tensor<3x8xf32>) -> tensor<f32> {
   %u = ft.exp %y {layer = "h.0"} : tensor<3x4xf32>
   %v = ft.matmul %u, %r transpose_b {layer = "h.1"} : (tensor<3x4xf32>, tensor<8x4xf32>) -> tensor<3x8xf32>
   %loss = ft.reduce "sum" %v over [0, 1] {layer = "h.1"} : tensor<3x8xf32> -> tensor<f32>
-  // CHECK: %[[T2:.*]] = ft.transpose %[[W]] [0, 2, 1] {layer = "h.0", phase = "backward"}
+  // CHECK: %[[T2:.*]] = ft.transpose %[[W]] [0, 2, 1] {layer = "h.1", phase = "backward"}
   // CHECK-NEXT: %[[S2:.*]] = ft.slice %[[T2]] {{.*}}phase = "backward"
-  // CHECK-NEXT: %[[R2:.*]] = ft.reshape %[[S2]] {layer = "h.0", phase = "backward"}
+  // CHECK-NEXT: %[[R2:.*]] = ft.reshape %[[S2]] {layer = "h.1", phase = "backward"}
   // CHECK-NEXT: ft.matmul %{{.*}}, %[[R2]] {{.*}}phase = "backward"
-  // CHECK-NOT: %[[R]]
-  // CHECK-NOT: ft.reshape %{{.*}}phase = "backward"} : tensor<1x8x4xf32>
+  // CHECK-NOT: %[[R]]{{[^0-9]}}
   // CHECK: return
   return %loss : tensor<f32>
 }

@@ -26,6 +26,14 @@ func.func @format(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>) {
 
 // -----
 
+func.func @wide(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>) {
+  // expected-error @below {{rounds both operands to e5m2, which no library multiplies}}
+  %0 = ft.matmul %x, %w {a_format = "e5m2", b_format = "e5m2", scaling = "tensorwise"} : (tensor<4x8xbf16>, tensor<8x8xbf16>) -> tensor<4x8xbf16>
+  return
+}
+
+// -----
+
 func.func @scaling(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>) {
   // expected-error @below {{has scaling 'rowwise'; expected tensorwise or blockwise}}
   %0 = ft.matmul %x, %w {a_format = "e4m3", b_format = "e4m3", scaling = "rowwise"} : (tensor<4x8xbf16>, tensor<8x8xbf16>) -> tensor<4x8xbf16>

@@ -3,6 +3,7 @@
 
 #include "nlohmann/json.hpp"
 #include "runtime/cost/uncertainty.h"
+#include "runtime/plan/float8_products.h"
 #include "runtime/plan/inputs.h"
 #include "runtime/plan/report_text.h"
 #include "tools/ftc/explain.h"
@@ -184,6 +185,13 @@ Json SpanJson(const TrainingSpan& span) {
           {"step_seconds_with_a_tenth_more", std::move(faster)}};
 }
 
+// Null where no product is in fp8.
+Json Float8Json(const ft::proto::Plan& plan) {
+  const ft::Float8Products float8 = ft::Float8ProductsOf(plan);
+  if (float8.rounded == 0) return Json();
+  return {{"recipe", float8.recipe}, {"products", float8.rounded}, {"of", float8.products}};
+}
+
 }  // namespace
 
 Json ExplainDocument(const Explained& explained, int peak) {
@@ -203,6 +211,7 @@ Json ExplainDocument(const Explained& explained, int peak) {
       {"parameters", report.parameters},
       {"frozen", {{"parameters", report.frozen}, {"bytes_each", report.frozen_bytes_each}}},
       {"lora", LoraJson(plan)},
+      {"fp8", Float8Json(plan)},
       {"arena_bytes", device.arena_bytes},
       {"host_arena_bytes", host.arena_bytes},
       {"batch_bytes", ft::BatchBytes(plan)},

@@ -7,6 +7,7 @@
 #include "runtime/base/numbers.h"
 #include "runtime/cost/uncertainty.h"
 #include "runtime/plan/describe.h"
+#include "runtime/plan/float8_products.h"
 #include "runtime/plan/inputs.h"
 #include "runtime/plan/report_text.h"
 #include "tools/ftc/explain.h"
@@ -39,6 +40,13 @@ void FrozenText(Out out, const ft::proto::Plan& plan, const ft::PlanReport& repo
                  ft::Grouped(trained),
                  static_cast<double>(trained) / static_cast<double>(report.parameters) * 100,
                  ft::Grouped(report.frozen), report.frozen_bytes_each);
+}
+
+void Float8Text(Out out, const ft::proto::Plan& plan) {
+  const ft::Float8Products float8 = ft::Float8ProductsOf(plan);
+  if (float8.rounded == 0) return;
+  fmt::format_to(out, "{} of {} matrix products are in fp8, {}\n", float8.rounded, float8.products,
+                 float8.recipe);
 }
 
 void MemoryText(Out out, const ft::MemoryReport& memory) {
@@ -211,6 +219,7 @@ std::string ExplainText(const Explained& explained, int peak) {
   fmt::format_to(out, "{} parameters in {} units\n", ft::Grouped(report.parameters), plan.units_size());
   FrozenText(out, plan, report);
   LossText(out, plan);
+  Float8Text(out, plan);
   MemoryText(out, report.memory);
   LiveText(out, plan, report.memory.device, "at the peak", peak);
   LiveText(out, plan, report.memory.host, "at the peak of host memory", peak);

@@ -17,11 +17,11 @@
 namespace ft::cpu {
 namespace {
 
-#define FT_LOOPS_OF(isa)                                                                             \
-  Loops {                                                                                            \
-    isa::kAccumulate, isa::kAttention, isa::kAttentionGrad, isa::kBinaryMapper, isa::kConvert,       \
-        isa::kEmbedding, isa::kFloat8, isa::kGemm, isa::kGradientNorm, isa::kLoss, isa::kPrimitives, \
-        isa::kRandom                                                                                 \
+#define FT_LOOPS_OF(isa)                                                                                     \
+  Loops {                                                                                                    \
+    isa::kAccumulate, isa::kAttention, isa::kAttentionGrad, isa::kBinaryMapper, isa::kConvert,               \
+        isa::kEmbedding, isa::kFloat8Rounding, isa::kGemm, isa::kGradientNorm, isa::kLoss, isa::kPrimitives, \
+        isa::kRandom                                                                                         \
   }
 
 #if FT_CPU_X86
@@ -29,7 +29,7 @@ namespace {
 #define FT_WITH_PRODUCTS_OF(isa)                                                                        \
   Loops {                                                                                               \
     x86_v4::kAccumulate, isa::kAttention, isa::kAttentionGrad, x86_v4::kBinaryMapper, x86_v4::kConvert, \
-        x86_v4::kEmbedding, x86_v4::kFloat8, isa::kGemm, x86_v4::kGradientNorm, x86_v4::kLoss,          \
+        x86_v4::kEmbedding, x86_v4::kFloat8Rounding, isa::kGemm, x86_v4::kGradientNorm, x86_v4::kLoss,  \
         x86_v4::kPrimitives, x86_v4::kRandom                                                            \
   }
 

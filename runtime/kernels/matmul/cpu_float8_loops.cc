@@ -16,7 +16,7 @@ uint16_t Magnitude(uint16_t x) {
 // (runtime/backends/cpu/loops.h); scaled back, of bits that bf16 has.
 template <Float8 kType>
 uint16_t Rounded(uint16_t x, float scale, float inverse) {
-  constexpr Float8Format kFormat = ::ft::kFloat8[static_cast<int>(kType)];
+  constexpr Float8Format kFormat = kFloat8[static_cast<int>(kType)];
   constexpr uint32_t kLeast = static_cast<uint32_t>(kFormat.least_exponent + 127) << 23;
   constexpr uint32_t kShift = (static_cast<uint32_t>(23 - kFormat.mantissa) << 23) | 0x400000;
   const float scaled = std::bit_cast<float>(static_cast<uint32_t>(x) << 16) * scale;
@@ -70,7 +70,7 @@ void RoundEach(const uint16_t* x, int64_t n, Float8 type, const float* scale, co
 
 }  // namespace
 
-extern const Float8Loops kFloat8;
-const Float8Loops kFloat8 = {Greatest, GreatestOfEach, Round, RoundEach};
+extern const Float8Loops kFloat8Rounding;
+const Float8Loops kFloat8Rounding = {Greatest, GreatestOfEach, Round, RoundEach};
 
 }  // namespace ft::cpu::FT_ISA

@@ -21,6 +21,6 @@ struct Float8Loops {
                      uint16_t* result);
 };
 
-FT_DECLARE_FOR_EVERY_ISA(Float8Loops, kFloat8)
+FT_DECLARE_FOR_EVERY_ISA(Float8Loops, kFloat8Rounding)
 
 }  // namespace ft::cpu

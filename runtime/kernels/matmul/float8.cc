@@ -30,7 +30,9 @@ ScaleBlocks Float8Operands::BlocksOfB(const ProductShape& shape) const {
   return shape.transpose_a ? ScaleBlocks{kFloat8Block, 1} : ScaleBlocks{kFloat8Block, kFloat8Block};
 }
 
-bool RoundsToFloat8(const KernelAttributes& attributes) { return attributes.Has("scaling"); }
+bool RoundsToFloat8(const KernelAttributes& attributes) {
+  return attributes.Has("scaling") || attributes.Has("a_format") || attributes.Has("b_format");
+}
 
 absl::StatusOr<Float8Operands> ReadFloat8(const KernelAttributes& attributes, const Tensor& a) {
   Float8Operands read;

@@ -25,7 +25,7 @@ struct Float8Operands {
   ScaleBlocks BlocksOfB(const ProductShape& shape) const;
 };
 
-// Whether the attributes say so.
+// Whether any of the attributes says so.
 bool RoundsToFloat8(const KernelAttributes& attributes);
 
 // Errors: InvalidArgument for unknown formats or scaling, for two operands in e5m2, which no library

@@ -378,43 +378,43 @@ TEST(FileLayerTest, UnknownKeys) {
 }
 
 TEST(FileLayerTest, WrongValuesComeWithLineAndColumn) {
-  for (
-      const auto& [text, expected] : std::vector<std::pair<std::string, std::string>>{
-          {"seed: 4\nlr: fast\n", "train.yaml:2:5: 'lr': 'fast' is no number of at least 0"},
-          {"lr: -1", "train.yaml:1:5: 'lr': '-1' is no number of at least 0"},
-          {"lr: .nan", "train.yaml:1:5: 'lr': '.nan' is no number of at least 0"},
-          {"lr: 1e400", "train.yaml:1:5: 'lr': '1e400' is no number of at least 0"},
-          {"seed: 99999999999999999999", "train.yaml:1:7: 'seed': '99999999999999999999' is no integer"},
-          {"seed: 1.5", "train.yaml:1:7: 'seed': '1.5' is no integer"},
-          {"micro_steps: 0", "train.yaml:1:14: 'micro_steps': '0' is not in the range 1 to 1048576"},
-          {"seed: [1, 2]", "train.yaml:1:7: 'seed': wants one value, not a list"},
-          {"seed: {a: 1}", "train.yaml:1:7: 'seed': wants a value, not keys of its own"},
-          {"fsdp: 3", "train.yaml:1:7: 'fsdp': is a section; '3' is no key of it"},
-          {"seed:\nlr: 3", "train.yaml:1:1: 'seed': 'null' is no integer"},
-          {"fsdp: {fsdp_cpu_offload: maybe}",
-           "train.yaml:1:26: 'fsdp.fsdp_cpu_offload': 'maybe' is neither true nor false"},
-          {"fsdp: {fsdp_sharding_strategy: fullshard}",
-           "train.yaml:1:32: 'fsdp.fsdp_sharding_strategy': unknown strategy 'fullshard', did you mean "
-           "'full_shard'?"},
-          {"target: cpuu", "train.yaml:1:9: 'target': unknown target 'cpuu', did you mean 'cpu'?"},
-          {"mesh: replica:0", ""},
-          {"remat: every_n",
-           "train.yaml:1:8: 'remat': recomputation policy 'every_n:': expected every_n:N, N layers in a "
-           "group"},
-          {"remat: ops:attention,mpl",
-           "train.yaml:1:8: 'remat': unknown class of ops 'mpl', did you mean 'mlp'?"},
-          {"remat: budget:0", ""},
-          {"remat: budget:8Gib", "no mistake"},
-          {"remat: budget:8Gi", "train.yaml:1:8: 'remat': '8Gi' is no size in bytes, such as 8GiB or 500MB"},
-          {"betas: 0.9", "train.yaml:1:8: 'betas': wants two numbers in [0, 1), such as 0.9,0.95, not '0.9'"},
-          {"frozen: [a, '']", "train.yaml:1:9: 'frozen': wants a list of words"},
-          {"datasets:\n- {path: a}\n",
-           "train.yaml:1: unknown key 'datasets'; ftc compile --print-config shows the keys there are"},
-          {"a: [x, x]\nseed: [[1]]\n", "train.yaml:2:7: 'seed': wants a list of words"},
-          {"param_dtype: fp8",
-           "train.yaml:1:14: 'param_dtype': only products are in fp8: bf16 here, and fp8_recipe: tensorwise"},
-          {"fsdp: {fsdp_param_dtype: float8_e4m3fn}", ""},
-          {"zero_optimization: {stage: 4}", ""}}) {
+  for (const auto& [text, expected] : std::vector<std::pair<std::string, std::string>>{
+           {"seed: 4\nlr: fast\n", "train.yaml:2:5: 'lr': 'fast' is no number of at least 0"},
+           {"lr: -1", "train.yaml:1:5: 'lr': '-1' is no number of at least 0"},
+           {"lr: .nan", "train.yaml:1:5: 'lr': '.nan' is no number of at least 0"},
+           {"lr: 1e400", "train.yaml:1:5: 'lr': '1e400' is no number of at least 0"},
+           {"seed: 99999999999999999999", "train.yaml:1:7: 'seed': '99999999999999999999' is no integer"},
+           {"seed: 1.5", "train.yaml:1:7: 'seed': '1.5' is no integer"},
+           {"micro_steps: 0", "train.yaml:1:14: 'micro_steps': '0' is not in the range 1 to 1048576"},
+           {"seed: [1, 2]", "train.yaml:1:7: 'seed': wants one value, not a list"},
+           {"seed: {a: 1}", "train.yaml:1:7: 'seed': wants a value, not keys of its own"},
+           {"fsdp: 3", "train.yaml:1:7: 'fsdp': is a section; '3' is no key of it"},
+           {"seed:\nlr: 3", "train.yaml:1:1: 'seed': 'null' is no integer"},
+           {"fsdp: {fsdp_cpu_offload: maybe}",
+            "train.yaml:1:26: 'fsdp.fsdp_cpu_offload': 'maybe' is neither true nor false"},
+           {"fsdp: {fsdp_sharding_strategy: fullshard}",
+            "train.yaml:1:32: 'fsdp.fsdp_sharding_strategy': unknown strategy 'fullshard', did you mean "
+            "'full_shard'?"},
+           {"target: cpuu", "train.yaml:1:9: 'target': unknown target 'cpuu', did you mean 'cpu'?"},
+           {"mesh: replica:0", ""},
+           {"remat: every_n",
+            "train.yaml:1:8: 'remat': recomputation policy 'every_n:': expected every_n:N, N layers in a "
+            "group"},
+           {"remat: ops:attention,mpl",
+            "train.yaml:1:8: 'remat': unknown class of ops 'mpl', did you mean 'mlp'?"},
+           {"remat: budget:0", ""},
+           {"remat: budget:8Gib", "no mistake"},
+           {"remat: budget:8Gi", "train.yaml:1:8: 'remat': '8Gi' is no size in bytes, such as 8GiB or 500MB"},
+           {"betas: 0.9",
+            "train.yaml:1:8: 'betas': wants two numbers in [0, 1), such as 0.9,0.95, not '0.9'"},
+           {"frozen: [a, '']", "train.yaml:1:9: 'frozen': wants a list of words"},
+           {"datasets:\n- {path: a}\n",
+            "train.yaml:1: unknown key 'datasets'; ftc compile --print-config shows the keys there are"},
+           {"a: [x, x]\nseed: [[1]]\n", "train.yaml:2:7: 'seed': wants a list of words"},
+           {"param_dtype: fp8",
+            "train.yaml:1:14: 'param_dtype': fp8 is of products alone: bf16, and fp8_recipe: tensorwise"},
+           {"fsdp: {fsdp_param_dtype: float8_e4m3fn}", ""},
+           {"zero_optimization: {stage: 4}", ""}}) {
     const std::string mistake = Mistake(text);
     if (expected.empty()) {
       EXPECT_TRUE(mistake.starts_with("train.yaml:1:")) << mistake;

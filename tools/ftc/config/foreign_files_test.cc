@@ -102,7 +102,7 @@ TEST(AccelerateFilesTest, WhatIsAskedForAndNotThere) {
            {"compute_environment: AMAZON_SAGEMAKER\n", "SageMaker"},
            {"distributed_type: NO\niam_role_name: x\n", "SageMaker"},
            {"distributed_type: FSDP\ntpu_use_cluster: true\n", "TPU"},
-           {"mixed_precision: fp8\nfp8_config: {fp8_format: E4M3}\n", "fp8_recipe"},
+           {"fp8: {enabled: true}\n", "see mixed_precision: fp8, and fp8_recipe"},
            {"distributed_type: FSDP\nmegatron_lm_config: {megatron_lm_tp_degree: 2}\n", "Megatron-LM"},
            {"distributed_type: FSDP\nfsdp_config: {fsdp_ignored_modules: '.*head'}\n", "sharded"},
            {"parallelism_config: {parallelism_config_tp_size: 2}\n", "tensor parallelism"},
@@ -141,7 +141,8 @@ TEST(AccelerateFilesTest, SizesOfOneAndDisabledFeaturesAreInert) {
         "  parallelism_config_dp_replicate_size: 1, parallelism_config_sp_backend: deepspeed}\n",
         "tensor_parallel: {autotp_size: 1}\n", "elasticity: {enabled: false, max_train_batch_size: 9}\n",
         "compression_training: {weight_quantization: {shared_parameters: {enabled: false, groups: 3}}}\n",
-        "mixed_precision: 'no'\nfp8_config: {backend: null}\n", "gradient_predivide_factor: 1.0\n",
+        "mixed_precision: 'no'\nfp8_config: {backend: null}\n", "fp8: {enabled: false}\n",
+        "gradient_predivide_factor: 1.0\n",
         "data_types: {grad_accum_dtype: fp32}\ngradient_accumulation_steps: 2\n",
         "data_types: {grad_accum_dtype: bf16}\nbf16: {enabled: true}\ngradient_accumulation_steps: 2\n",
         "zero_optimization: {zero_quantized_weights: false}\n"})
