@@ -22,7 +22,7 @@ using mlir::ft::MatmulOp;
 
 constexpr llvm::StringLiteral kPrecise = "e4m3", kWide = "e5m2";
 
-// Below this, rounding takes longer than the product gains; and what libraries for GPUs want.
+// Narrower weights gain nothing, and libraries for GPUs want rows of whole 16 bytes.
 constexpr int64_t kLeastExtent = 64, kExtentMultiple = 16;
 
 bool isInPhase(Operation *op, StringRef phase) {

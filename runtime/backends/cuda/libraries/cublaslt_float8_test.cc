@@ -82,6 +82,13 @@ TEST_F(CublasLtProductsTest, RefusesFloatsOf8BitsThatThereAreNoProductsOf) {
   EXPECT_TRUE(refused([](ProductSpec& s) { s.epilogue = Epilogue::kGelu; }));
 }
 
+TEST_F(CublasLtProductsTest, SaysThatAProductOfFloatsOf8BitsIsRefused) {
+  record_.proposals = {};
+  EXPECT_EQ(Create(Open(false, true), Of(kForward)).status(),
+            absl::InvalidArgumentError("product [5, 256] x [256, 16] of fp8 into bf16: "
+                                       "cublasLtMatmulAlgoGetHeuristic failed: the reason"));
+}
+
 // The library itself takes our descriptions; it needs no device for that.
 TEST(CublasLtTest, TakesDescriptionsOfFloatsOf8Bits) {
   const absl::StatusOr<CublasLtApi> api = LoadCublasLt();
