@@ -90,14 +90,15 @@ class EmulatedGpu(harness.EndToEnd):
                 self.assertLess(self.worst(self.gpu(half, 1), cpu), 2 * self.worst(self.cpu(half, 1, "--instruction-set=generic"), cpu))
 
     def test_products_in_fp8_against_the_cpu(self):
-        """Nearer to what the CPU makes of the same plan than that is to the plan in bf16."""
+        """The first loss is nearer to what the CPU makes of the same plan than that is to the plan in bf16. (Later ones tell little: a bf16 that is
+        rounded the other way may be a float of 8 bits that is, which training multiplies.)"""
         for model in ("gpt2", "llama"):
             half = self.cpu(self.small(model, "full_shard", "--mixed-precision=bf16"), 1, "--instruction-set=generic")
             for recipe in FLOAT8:
                 with self.subTest(model=model, recipe=recipe):
                     plan = self.small(model, "full_shard", *recipe)
                     cpu, gpu = self.cpu(plan, 1, "--instruction-set=generic"), self.gpu(plan, 1)
-                    self.assertLess(self.worst(gpu, cpu), self.worst(half, cpu) / 2)
+                    self.assertLess(self.worst(gpu[:1], cpu), self.worst(half[:1], cpu) / 2)
                     announced = self.explain(plan, 1, "--device=cuda")
                     self.assertEqual(gpu[0]["arena_bytes"], announced["arena_bytes"])
                     self.assertEqual(gpu[0]["bytes"], announced["bytes"])
