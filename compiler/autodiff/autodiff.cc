@@ -109,7 +109,7 @@ private:
   // What ended at a power of 0, whose gradient is 0.
   void eraseDead() {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*reverse.ops().getInsertionBlock())))
-      if (getPhase(&op) && getPhase(&op).getValue() == kPhaseBackward && isOpTriviallyDead(&op))
+      if (isInPhase(&op, kPhaseBackward) && isOpTriviallyDead(&op))
         op.erase();
   }
 

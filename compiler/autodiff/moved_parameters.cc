@@ -6,10 +6,7 @@ namespace mlir::ft {
 
 namespace {
 
-bool isBackward(Operation *op) {
-  StringAttr phase = getPhase(op);
-  return phase && phase.getValue() == kPhaseBackward;
-}
+bool isBackward(Operation *op) { return isInPhase(op, kPhaseBackward); }
 
 // Ops of forward that make what is a parameter but for the places of its elements, in order.
 llvm::SetVector<Operation *> movesOfParameters(Block &block) {

@@ -26,8 +26,7 @@ static bool readsWeights(Operation *op) {
 
 ElementTypes ElementTypes::of(Operation *op) const {
   ElementTypes types = *this;
-  StringAttr phase = mlir::ft::getPhase(op);
-  if (compute.isF16() && phase && phase.getValue() == mlir::ft::kPhaseOptimizer && !readsWeights(op))
+  if (compute.isF16() && mlir::ft::isInPhase(op, mlir::ft::kPhaseOptimizer) && !readsWeights(op))
     types.compute = BFloat16Type::get(op->getContext());
   return types;
 }

@@ -18,17 +18,13 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
+using mlir::ft::isInPhase;
 using mlir::ft::MatmulOp;
 
 constexpr llvm::StringLiteral kPrecise = "e4m3", kWide = "e5m2";
 
 // Narrower weights gain nothing, and libraries for GPUs want rows of whole 16 bytes.
 constexpr int64_t kLeastExtent = 64, kExtentMultiple = 16;
-
-bool isInPhase(Operation *op, StringRef phase) {
-  StringAttr own = mlir::ft::getPhase(op);
-  return own && own.getValue() == phase;
-}
 
 // One of several, "transformer.h.3" or "3": not what is there once, such as the head.
 bool isNumbered(StringAttr layer) {

@@ -9,18 +9,12 @@ namespace ft::compiler {
 
 using namespace mlir;
 using mlir::ft::getLayer;
-using mlir::ft::getPhase;
+using mlir::ft::isInPhase;
 using mlir::ft::KernelOpInterface;
 
-bool isForward(Operation *op) {
-  StringAttr phase = getPhase(op);
-  return phase && phase == mlir::ft::kPhaseForward;
-}
+bool isForward(Operation *op) { return isInPhase(op, mlir::ft::kPhaseForward); }
 
-bool isBackward(Operation *op) {
-  StringAttr phase = getPhase(op);
-  return phase && phase == mlir::ft::kPhaseBackward;
-}
+bool isBackward(Operation *op) { return isInPhase(op, mlir::ft::kPhaseBackward); }
 
 bool isActivationOp(Operation *op) {
   auto kernel = dyn_cast_or_null<KernelOpInterface>(op);

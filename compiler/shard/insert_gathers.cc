@@ -94,10 +94,7 @@ bool liesApart(Operation *unit, const Use &before, const Use &after, const Units
 }
 
 // Steps of the optimizer have copies of their own: those of backward are not kept for them.
-bool isOptimizers(const Use &use) {
-  StringAttr phase = mlir::ft::getPhase(use.op);
-  return phase && phase.getValue() == mlir::ft::kPhaseOptimizer;
-}
+bool isOptimizers(const Use &use) { return mlir::ft::isInPhase(use.op, mlir::ft::kPhaseOptimizer); }
 
 SmallVector<Group> formGroups(UsesByUnit &uses) {
   UnitsByRun runs = copiedUnitsByRun(uses);

@@ -6,6 +6,11 @@ StringAttr getLayer(Operation *op) { return op->getAttrOfType<StringAttr>(kLayer
 
 StringAttr getPhase(Operation *op) { return op->getAttrOfType<StringAttr>(kPhaseAttr); }
 
+bool isInPhase(Operation *op, llvm::StringRef phase) {
+  StringAttr own = getPhase(op);
+  return own && own.getValue() == phase;
+}
+
 void setLayer(Operation *op, StringAttr layer) {
   if (layer)
     op->setAttr(kLayerAttr, layer);

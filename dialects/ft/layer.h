@@ -51,6 +51,7 @@ inline constexpr llvm::StringLiteral kSamplePositionInput = "sample_position";
 // Layer or phase of an op, null when it has none.
 StringAttr getLayer(Operation *op);
 StringAttr getPhase(Operation *op);
+bool isInPhase(Operation *op, llvm::StringRef phase);
 
 // A null `layer` or an empty `phase` removes the attribute.
 void setLayer(Operation *op, StringAttr layer);

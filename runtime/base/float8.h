@@ -34,6 +34,7 @@ constexpr std::optional<Float8> Float8Named(std::string_view name) {
 // Along k, and of rows of a weight.
 inline constexpr int64_t kFloat8Block = 128;
 
+inline constexpr int kFloat8MostScale = 100;             // a scale is at most 2 to this
 inline constexpr uint32_t kFloat8Infinity = 0x7F800000;  // as bits of an f32
 inline constexpr uint8_t kFloat8NaN = 0x7F;              // in both formats
 
@@ -41,11 +42,10 @@ inline constexpr uint8_t kFloat8NaN = 0x7F;              // in both formats
 // the bits of the largest magnitude, as f32, of those that are finite. Within what bf16 holds exactly when it
 // is scaled back.
 constexpr int Float8ScaleExponent(uint32_t greatest, const Float8Format& format) {
-  constexpr int kMost = 100;
   if (greatest == 0) return 0;
   const int exponent = static_cast<int>(greatest >> 23) - 127;
   const bool is_above = (greatest & 0x7FFFFF) > 0x600000;  // 1.75
-  return std::min(kMost, format.exponent - exponent - (is_above ? 1 : 0));
+  return std::min(kFloat8MostScale, format.exponent - exponent - (is_above ? 1 : 0));
 }
 // 2 to the exponent, which is that of a normal number.
 constexpr float PowerOfTwo(int exponent) {

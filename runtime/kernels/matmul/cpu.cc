@@ -59,18 +59,11 @@ KernelOr MakeFloat8Matmul(const KernelContext& context) {
   b8.data = context.operands.workspace.as<char>() + Float8Operand(a.elements());
   FT_ASSIGN_OR_RETURN(const Product product,
                       MakeProduct(context, a8, b8, context.in(2), context.in(3), context.out(0)));
-  const Float8Rounding of_a = {.x = a.as<uint16_t>(),
-                               .rows = a.rows(),
-                               .columns = a.last(),
-                               .blocks = rounded.BlocksOfA(shape),
-                               .type = rounded.a,
-                               .result = a8.as<uint16_t>()};
-  const Float8Rounding of_b = {.x = b.as<uint16_t>(),
-                               .rows = b.rows(),
-                               .columns = b.last(),
-                               .blocks = rounded.BlocksOfB(shape),
-                               .type = rounded.b,
-                               .result = b8.as<uint16_t>()};
+  const auto rounding = [](const Tensor& x, const ScaleBlocks& blocks, Float8 type, const Tensor& result) {
+    return Float8Rounding{x.as<uint16_t>(), x.rows(), x.last(), blocks, type, result.as<uint16_t>()};
+  };
+  const Float8Rounding of_a = rounding(a, rounded.BlocksOfA(shape), rounded.a, a8);
+  const Float8Rounding of_b = rounding(b, rounded.BlocksOfB(shape), rounded.b, b8);
   return MakeKernel([product, of_a, of_b] {
     of_a.Run(product.loops.float8, product.threads);
     of_b.Run(product.loops.float8, product.threads);

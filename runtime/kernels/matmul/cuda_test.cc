@@ -32,6 +32,21 @@ class Refusing final : public Products {
   const bool everything_;
 };
 
+// The kernel, by `products`.
+KernelOr Make(const KernelOperands& operands, const KernelAttributes& attributes,
+              const DeviceProperties& properties, Products& products) {
+  KernelTable table;
+  RegisterMatmul(table);
+  std::vector<std::string> notes;
+  return table.Find("matmul")({.operands = operands,
+                               .attributes = attributes,
+                               .properties = properties,
+                               .products = products,
+                               .attention = nullptr,
+                               .attention_choice = AttentionChoice::kOwn,
+                               .notes = notes});
+}
+
 class MatmulTest : public testing::Test {
  protected:
   static constexpr int64_t kRows = 3, kColumns = 5, kSummed = 4;
@@ -49,18 +64,7 @@ class MatmulTest : public testing::Test {
                                       {}},
                                      {{result, DType::kBF16, 2, {kRows, kColumns}}},
                                      {workspace_.get(), DType::kU8, 1, {cuda_workspace::Matmul()}}};
-    KernelTable table;
-    RegisterMatmul(table);
-    const KernelAttributes attributes;
-    const DeviceProperties properties;
-    std::vector<std::string> notes;
-    const KernelOr kernel = table.Find("matmul")({.operands = operands,
-                                                  .attributes = attributes,
-                                                  .properties = properties,
-                                                  .products = products,
-                                                  .attention = nullptr,
-                                                  .attention_choice = AttentionChoice::kOwn,
-                                                  .notes = notes});
+    const KernelOr kernel = Make(operands, {}, {}, products);
     if (!kernel.ok()) return kernel.status();
     EXPECT_EQ(static_cast<CudaKernel&>(**kernel).Launch(nullptr), 0);
     return std::vector<uint16_t>(result, result + kRows * kColumns);
@@ -107,17 +111,7 @@ std::string Refusal(int major, int minor, const std::string& scaling, int64_t co
   properties.major = major;
   properties.minor = minor;
   emulation::ReferenceProducts products;
-  std::vector<std::string> notes;
-  KernelTable table;
-  RegisterMatmul(table);
-  const KernelOr kernel = table.Find("matmul")({.operands = operands,
-                                                .attributes = attributes,
-                                                .properties = properties,
-                                                .products = products,
-                                                .attention = nullptr,
-                                                .attention_choice = AttentionChoice::kOwn,
-                                                .notes = notes});
-  return std::string(kernel.status().message());
+  return std::string(Make(operands, attributes, properties, products).status().message());
 }
 
 TEST(Float8MatmulTest, RunsWhereTheLibraryHasIt) {

@@ -13,11 +13,10 @@ struct ScalePair {
 template <Float8 kType>
 __device__ __forceinline__ ScalePair ScaleFor(uint32_t greatest) {
   constexpr int kOfLargest = kFloat8[static_cast<int>(kType)].exponent;
-  constexpr int kMost = 100;
   int exponent = 0;
   if (greatest != 0) {
     exponent = kOfLargest - (static_cast<int>(greatest >> 23) - 127) - ((greatest & 0x7FFFFF) > 0x600000);
-    exponent = exponent < kMost ? exponent : kMost;
+    exponent = exponent < kFloat8MostScale ? exponent : kFloat8MostScale;
   }
   return {__uint_as_float(static_cast<uint32_t>(exponent + 127) << 23),
           __uint_as_float(static_cast<uint32_t>(127 - exponent) << 23)};

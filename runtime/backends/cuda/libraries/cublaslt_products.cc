@@ -178,10 +178,9 @@ class CublasLtProducts final : public Products {
   }
 
   static absl::Status Refusal(const ProductSpec& s, const absl::Status& reason) {
-    return absl::Status(reason.code(),
-                        fmt::format("product [{}, {}] x [{}, {}] of {} into {}: {}", s.m, s.k, s.k, s.n,
-                                    s.float8 ? "fp8" : Name(s.input), Name(s.output),
-                                    std::string(reason.message())));
+    return absl::Status(reason.code(), fmt::format("product [{}, {}] x [{}, {}] of {} into {}: {}", s.m, s.k,
+                                                   s.k, s.n, s.float8 ? "fp8" : Name(s.input), Name(s.output),
+                                                   std::string(reason.message())));
   }
 
   // Stopwatch::Fastest of what launches products of `spec` on `operands`, which hold values meanwhile and
