@@ -99,6 +99,24 @@ void writeOut(ModuleOp module) {
   }
 }
 
+/// What a composite returns as it is given is no result of its own: who reads the result reads the operand.
+void readOperands(ModuleOp module) {
+  bool changes = true;
+  while (changes) { // a body returns what an inner call returns
+    changes = false;
+    module.walk([&](CallOp call) {
+      auto returned = mlir::ft::calleeOf(call).getBody().front().getTerminator();
+      for (auto [output, value] : llvm::zip_equal(call.getOutputs(), returned->getOperands())) {
+        auto argument = dyn_cast<BlockArgument>(value);
+        if (!argument || output.use_empty())
+          continue;
+        output.replaceAllUsesWith(call.getInputs()[argument.getArgNumber()]);
+        changes = true;
+      }
+    });
+  }
+}
+
 struct OutlineCompositesPass : impl::OutlineCompositesPassBase<OutlineCompositesPass> {
   void runOnOperation() override {
     writeOut(getOperation());
@@ -107,6 +125,7 @@ struct OutlineCompositesPass : impl::OutlineCompositesPassBase<OutlineComposites
     Outliner outliner(getOperation());
     for (CompositeOpInterface op : ops)
       outliner.run(op);
+    readOperands(getOperation());
     numberDraws(getOperation());
   }
 };

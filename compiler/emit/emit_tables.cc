@@ -21,7 +21,7 @@ LogicalResult emitParameter(ParameterOp op, const Numbering &numbers, proto::Par
     out.add_shape(extent);
   out.set_unit(*unit);
   out.set_offset(*op.getOffset());
-  out.set_decay(!op.getNoDecay());
+  out.set_decay(!op.getNoDecay() && cast<RankedTensorType>(op.getType()).getRank() >= 2);
   if (auto aliases = op.getAliases())
     for (auto alias : aliases->getAsRange<StringAttr>())
       out.add_aliases(alias.getValue().str());

@@ -1,6 +1,7 @@
 #include "compiler/encode/encode.h"
 
 #include "mlir/IR/TypeUtilities.h"
+#include "runtime/plan/all_to_all.h"
 
 namespace ft::compiler {
 
@@ -123,6 +124,12 @@ private:
     instruction.set_reason(op.getReason().value_or("").str());
     if (op.getUnit() && failed(encodeUnit(op, *op.getUnit(), instruction)))
       return failure();
+    if (op.getParameters()) {
+      proto::Attribute &moved = *instruction.add_attributes();
+      moved.set_name(::ft::kMovedParameters);
+      for (auto parameter : op.getParameters()->getAsRange<FlatSymbolRefAttr>())
+        moved.mutable_ints()->add_values(*numbers.parameter(parameter.getValue()));
+    }
     encodeAfterCompute(op.getStream(), instruction);
     if (failed(encodeOperands(op, getViews(op.getIns(), op.getInViews()), *instruction.mutable_in())))
       return failure();

@@ -35,6 +35,8 @@ LogicalResult encodeBuffer(BufferOp op, uint32_t program, const Numbering &numbe
   out.mutable_size()->set_value(op.getBytes());
   if (op.getCudaBytes())
     out.set_cuda_bytes(*op.getCudaBytes());
+  out.mutable_size()->set_index(op.getShareIndex().value_or(0));
+  out.mutable_size()->set_count(op.getShareCount().value_or(0));
   if (op.getUnit()) {
     auto unit = numbers.unit(*op.getUnit());
     if (!unit)

@@ -66,7 +66,31 @@ LogicalResult FunctionLowering::run() {
   return success();
 }
 
+std::optional<Share> FunctionLowering::shareOf(Value value) const {
+  auto share = shares.find(value);
+  return share == shares.end() ? std::nullopt : std::optional(share->second);
+}
+
+LogicalResult FunctionLowering::findShare(Operation *op) {
+  if (shares.empty() || isa<CollectOp>(op))
+    return success();
+  std::optional<Share> share;
+  for (Value operand : op->getOperands()) {
+    std::optional<Share> own = shareOf(operand);
+    if (own && share && *own != *share)
+      return op->emitOpError("reads parameters that not the same ranks have");
+    if (own)
+      share = own;
+  }
+  if (share)
+    for (Value result : op->getResults())
+      shares[result] = *share;
+  return success();
+}
+
 LogicalResult FunctionLowering::lower(Operation *op) {
+  if (failed(findShare(op)))
+    return failure();
   auto done = [](auto) { return success(); };
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](InputOp op) { return lowerInput(op), done(op); })
@@ -82,6 +106,8 @@ LogicalResult FunctionLowering::lower(Operation *op) {
       .Case([&](ReleaseOp op) { return program.release(places[op.getFlat()].buffer, Tag::of(op)), done(op); })
       .Case([&](ReduceScatterOp op) { return lowerReduceScatter(op), done(op); })
       .Case([&](AllReduceOp op) { return lowerAllReduce(op), done(op); })
+      .Case([&](DistributeOp op) { return lowerDistribute(op), done(op); })
+      .Case([&](CollectOp op) { return lowerCollect(op), done(op); })
       .Case([&](RefreshOp op) { return refresh(state.unit(op.getUnit()), Tag::of(op)), done(op); })
       .Case([&](OffloadOp op) { return lowerOffload(op), done(op); })
       .Case([&](ReloadOp op) { return lowerReload(op), done(op); })
@@ -221,7 +247,7 @@ View FunctionLowering::placeResult(OpResult result) {
   Operation *op = result.getOwner();
   Value tied = tiedOperand(op, result.getResultNumber());
   std::optional<Destination> destination = uses.destinationOf(result);
-  if (tied && !destination && owns(tied) && uses.canOverwrite(tied, op))
+  if (tied && !destination && owns(tied) && shareOf(tied) == shareOf(result) && uses.canOverwrite(tied, op))
     return places[tied];
   if (!tied && !destination && canReuse(result))
     return places[cast<KernelOpInterface>(op).getReusableOperand(result.getResultNumber())];
@@ -235,14 +261,14 @@ View FunctionLowering::placeResult(OpResult result) {
 /// gradient.
 bool FunctionLowering::owns(Value value) const {
   auto buffer = places.lookup(value).buffer.getDefiningOp<BufferOp>();
-  return !buffer.getPersistent() && buffer.getSizeKind() == SizeKind::constant;
+  return !buffer.getPersistent() && !buffer.getUnit();
 }
 
 bool FunctionLowering::canReuse(OpResult result) const {
   Operation *op = result.getOwner();
   auto kernel = dyn_cast<KernelOpInterface>(op);
   Value operand = kernel ? kernel.getReusableOperand(result.getResultNumber()) : Value();
-  if (!operand || !owns(operand) || !uses.diesAt(operand, op))
+  if (!operand || !owns(operand) || shareOf(operand) != shareOf(result) || !uses.diesAt(operand, op))
     return false;
   if (bytesOf(cast<RankedTensorType>(operand.getType())) != bytesOf(cast<RankedTensorType>(result.getType())))
     return false;
@@ -261,7 +287,8 @@ View FunctionLowering::newBuffer(OpResult result) {
       program.buffer(result.getLoc(), {.name = nameOf(result.getOwner()),
                                        .memoryClass = scalar ? MemoryClass::io : MemoryClass::activations,
                                        .bytes = bytesOf(type),
-                                       .layer = getLayer(result.getOwner())});
+                                       .layer = getLayer(result.getOwner()),
+                                       .share = shareOf(result)});
   return {buffer, 0, type};
 }
 

@@ -53,6 +53,8 @@ private:
   void lowerFetch(mlir::ft::FetchOp op);
   void lowerReduceScatter(mlir::ft::ReduceScatterOp op);
   void lowerAllReduce(mlir::ft::AllReduceOp op);
+  void lowerDistribute(mlir::ft::DistributeOp op);
+  void lowerCollect(mlir::ft::CollectOp op);
   void refresh(const UnitState &unit, const Tag &tag);
   void lowerOffload(mlir::ft::OffloadOp op);
   void lowerReload(mlir::ft::ReloadOp op);
@@ -71,6 +73,10 @@ private:
   /// Whether what wants `value` in `place` finds it there.
   bool liesIn(mlir::Value value, Destination destination, const mlir::ftx::View &place) const;
   bool owns(mlir::Value value) const;
+  /// Which of how many things of ranks a value is computed of; none where every rank has it.
+  std::optional<Share> shareOf(mlir::Value value) const;
+  /// Gives the results of an op the share of its operands.
+  llvm::LogicalResult findShare(mlir::Operation *op);
   bool canReuse(mlir::OpResult result) const;
   /// The flat gradient that `pack` makes; its gaps and its padding are zeroed when it is first asked for.
   mlir::Value flatGradient(mlir::ft::PackOp pack);
@@ -85,6 +91,7 @@ private:
   ProgramBuilder &program;
   ValueUses uses;
   llvm::DenseMap<mlir::Value, mlir::ftx::View> places;
+  llvm::DenseMap<mlir::Value, Share> shares;
   llvm::DenseMap<mlir::Operation *, mlir::Value> flatGradients; // by ft.pack
   llvm::DenseMap<mlir::Value, mlir::ftx::View> onHost;          // tensors that were copied down
   llvm::StringMap<mlir::ftx::View> drawn; // by unit: where @init draws, when not at rest

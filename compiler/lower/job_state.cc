@@ -21,6 +21,10 @@ int64_t bytesOf(RankedTensorType type) { return type.getNumElements() * bytesOf(
 
 int64_t bytesOf(Type element) { return mlir::ft::elementBytes(element); }
 
+bool isOfWhole(Value gradient) {
+  return isa_and_present<PackOp, mlir::ft::CollectOp>(gradient.getDefiningOp());
+}
+
 bool mayRunOnHost(UpdateOp update) { return !update.getDirection() || !update.getStates().empty(); }
 
 FlatSymbolRefAttr unitOf(Type type) {
@@ -100,7 +104,7 @@ JobState::JobState(ModuleOp module, OpBuilder builder) : builder(builder) {
   });
   module.walk([&](UpdateOp op) {
     UnitState &unit = units[unitIndex.lookup(op.getUnit())];
-    unit.hostGradients |= mayRunOnHost(op) && !op.getGradient().getDefiningOp<PackOp>();
+    unit.hostGradients |= mayRunOnHost(op) && !isOfWhole(op.getGradient());
     for (StringRef role : op.getStates().getAsValueRange<StringAttr>())
       unit.optimizerRoles.push_back(role);
   });

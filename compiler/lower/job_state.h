@@ -105,6 +105,10 @@ int64_t bytesOf(mlir::Type element);
 /// from there, which is made where the gradient is.
 bool mayRunOnHost(mlir::ft::UpdateOp update);
 
+/// Whether the gradient of an update is what was made of directions, of whole parameters, and none of
+/// backward's.
+bool isOfWhole(mlir::Value gradient);
+
 /// Of a flat buffer or a slice.
 mlir::FlatSymbolRefAttr unitOf(mlir::Type type);
 mlir::Type elementOf(mlir::Type flatOrSlice);

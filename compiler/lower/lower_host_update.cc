@@ -40,9 +40,8 @@ View FunctionLowering::gradientOnHost(UpdateOp op, const UnitState &unit) {
   View here = places[op.getGradient()];
   here.own = isa<FlatType>(op.getGradient().getType()) && !unit.wholeOptimizer();
   // What ft.orthogonalize has made of a direction is not the gradient, which was there before.
-  View there = op.getGradient().getDefiningOp<PackOp>()
-                   ? makeLike(here, "down", MemoryClass::staging, tag, /*host=*/true)
-                   : unit.gradients();
+  View there = isOfWhole(op.getGradient()) ? makeLike(here, "down", MemoryClass::staging, tag, /*host=*/true)
+                                           : unit.gradients();
   copyOut(here, there, tag);
   return there;
 }

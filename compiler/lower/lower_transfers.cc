@@ -106,6 +106,42 @@ void FunctionLowering::lowerAllReduce(AllReduceOp op) {
   places[op.getResult()] = place;
 }
 
+void FunctionLowering::lowerDistribute(DistributeOp op) {
+  SmallVector<View> slices, wholes;
+  for (Value slice : op.getSlices())
+    slices.push_back(places[slice]);
+  auto value = op.getValues().begin();
+  for (int64_t count : op.getGroups())
+    for (int64_t index = 0; index < count; ++index, ++value) {
+      auto type = cast<RankedTensorType>((*value).getType());
+      shares[*value] = {index, count};
+      Value buffer = program.buffer(op.getLoc(), {.name = "distributed",
+                                                  .memoryClass = MemoryClass::staging,
+                                                  .bytes = bytesOf(type),
+                                                  .share = shares[*value]});
+      wholes.push_back(places[*value] = {buffer, 0, type});
+    }
+  program.allToAll(slices, wholes, op.getParameters(), Tag::of(op));
+}
+
+void FunctionLowering::lowerCollect(CollectOp op) {
+  Tag tag = Tag::of(op);
+  Builder builder(op.getContext());
+  SmallVector<View> slices, wholes;
+  for (Value slice : op.getSlices()) {
+    const UnitState &unit = state.unit(unitOf(slice.getType()).getValue());
+    Value buffer = gradientBuffer(unit, slice.getType(), ".collected", MemoryClass::staging, tag);
+    slices.push_back(places[slice] = {buffer, 0, elementOf(slice.getType())});
+    program.kernel({.name = "fill",
+                    .outs = {slices.back()},
+                    .attributes = {builder.getNamedAttr("value", builder.getF64FloatAttr(0.0))}},
+                   tag);
+  }
+  for (Value value : op.getValues())
+    wholes.push_back(places[value]);
+  program.allToAll(wholes, slices, op.getParameters(), tag);
+}
+
 void FunctionLowering::refresh(const UnitState &unit, const Tag &tag) {
   View atRest = unit.atRest(unit.compute), whole = atRest;
   bool onHost = isOnHost(atRest);

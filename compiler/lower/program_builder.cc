@@ -8,12 +8,14 @@ using namespace mlir;
 using namespace mlir::ftx;
 
 Value makeBuffer(OpBuilder &builder, Location loc, const BufferSpec &spec) {
-  return BufferOp::create(builder, loc, BufferType::get(builder.getContext()), spec.name, spec.memoryClass,
-                          spec.kind, spec.unit, static_cast<uint64_t>(spec.bytes),
-                          spec.cudaBytes ? builder.getI64IntegerAttr(*spec.cudaBytes) : IntegerAttr(),
-                          spec.host, spec.persistent,
-                          /*first=*/IntegerAttr(),
-                          /*last=*/IntegerAttr(), spec.layer);
+  return BufferOp::create(
+      builder, loc, BufferType::get(builder.getContext()), spec.name, spec.memoryClass,
+      spec.share ? SizeKind::share : spec.kind, spec.unit, static_cast<uint64_t>(spec.bytes),
+      spec.cudaBytes ? builder.getI64IntegerAttr(*spec.cudaBytes) : IntegerAttr(), spec.host, spec.persistent,
+      /*first=*/IntegerAttr(),
+      /*last=*/IntegerAttr(), spec.layer,
+      spec.share ? builder.getI64IntegerAttr(spec.share->index) : IntegerAttr(),
+      spec.share ? builder.getI64IntegerAttr(spec.share->count) : IntegerAttr());
 }
 
 static IntegerAttr countOrNull(OpBuilder &builder, uint64_t count) {
@@ -73,7 +75,18 @@ void ProgramBuilder::transfer(const TransferSpec &spec, const Tag &tag) {
   auto start = StartOp::create(builder, tag.loc, TokenType::get(context), spec.transfer, spec.stream,
                                Stream::compute, axisAttr(spec.axis), spec.unit, spec.from.buffer,
                                attributeOf(context, spec.from), buffersOf(outs), attributeOf(context, outs),
-                               tag.layer, tag.phase, /*reason=*/StringAttr());
+                               tag.layer, tag.phase, /*reason=*/StringAttr(), /*parameters=*/ArrayAttr());
+  WaitOp::create(builder, tag.loc, start.getToken(), Stream::compute);
+}
+
+void ProgramBuilder::allToAll(ArrayRef<View> from, ArrayRef<View> to, ArrayAttr parameters, const Tag &tag) {
+  MLIRContext *context = builder.getContext();
+  auto start =
+      StartOp::create(builder, tag.loc, TokenType::get(context), Transfer::all_to_all, Stream::gather,
+                      Stream::compute, mlir::ft::AxisAttr::get(context, mlir::ft::Axis::shard),
+                      /*unit=*/FlatSymbolRefAttr(), buffersOf(from), attributeOf(context, from),
+                      buffersOf(to), attributeOf(context, to), tag.layer, tag.phase,
+                      /*reason=*/StringAttr(), parameters);
   WaitOp::create(builder, tag.loc, start.getToken(), Stream::compute);
 }
 

@@ -10,6 +10,13 @@
 
 namespace ft::compiler {
 
+/// Of `count` things, each of which some rank has, the `index`-th of a rank's.
+struct Share {
+  int64_t index, count;
+
+  bool operator==(const Share &) const = default;
+};
+
 struct BufferSpec {
   std::string name;
   mlir::ftx::MemoryClass memoryClass;
@@ -20,6 +27,7 @@ struct BufferSpec {
   bool persistent = false;
   bool host = false; // in host memory
   mlir::StringAttr layer = {};
+  std::optional<Share> share = {}; // and then of that kind
 };
 
 mlir::Value makeBuffer(mlir::OpBuilder &builder, mlir::Location loc, const BufferSpec &spec);
@@ -70,6 +78,9 @@ public:
 
   /// Starts a transfer and waits for it.
   void transfer(const TransferSpec &spec, const Tag &tag);
+  /// The same of an all_to_all: `parameters`, by name, for each view that is a share.
+  void allToAll(llvm::ArrayRef<mlir::ftx::View> from, llvm::ArrayRef<mlir::ftx::View> to,
+                mlir::ArrayAttr parameters, const Tag &tag);
   void release(mlir::Value buffer, const Tag &tag);
 
   /// Ports stand before the first instruction and after the last.

@@ -32,7 +32,7 @@ def InsertOptimizerPass : Pass<"ft-insert-optimizer", "::mlir::ModuleOp"> {
     norm before clipping). @init draws every parameter.
     Sums over ranks are made means with the input "inverse_ranks": that of the loss by a product; those of gradients in ft.sum_squares and in the body,
     unless backward begins with that input.
-    Weight decay applies to parameters without `no_decay`. With `stochastic-rounding` each step draws from the stream of the
+    Weight decay applies to parameters of rank 2 and more without `no_decay`. With `stochastic-rounding` each step draws from the stream of the
     parameter's place in the module, so that units do not matter.
   }];
   let options = InsertOptimizerSettings #

@@ -55,6 +55,18 @@ LogicalResult checkSizes(ModuleOp module) {
   return success();
 }
 
+/// Programs are functions of the module, too.
+LogicalResult checkNames(ModuleOp module) {
+  constexpr llvm::StringLiteral programs[] = {kTrainStepFunction, kTrainMicroFunction, kEvalStepFunction,
+                                              kSampleStepFunction, kInitFunction};
+  for (Operation &op : *module.getBody())
+    if (auto symbol = dyn_cast<SymbolOpInterface>(op);
+        symbol && llvm::is_contained(programs, symbol.getName()))
+      return op.emitError() << "@" << symbol.getName()
+                            << " is what the compiler calls one of its programs; give it another name";
+  return success();
+}
+
 } // namespace
 
 LogicalResult checkModel(ModuleOp module, StringRef name) {
@@ -70,9 +82,9 @@ LogicalResult checkModel(ModuleOp module, StringRef name) {
   }
   if (!forward)
     return module.emitError("no function @forward; a model is a module with ft.parameter ops and @forward");
-  if (failed(checkParameters(module)) || failed(checkSignature(forward)) || failed(checkComposites(module)) ||
-      failed(checkModuleAttributes(module, forward)) || failed(checkOps(forward)) ||
-      failed(checkSizes(module)))
+  if (failed(checkNames(module)) || failed(checkParameters(module)) || failed(checkSignature(forward)) ||
+      failed(checkComposites(module)) || failed(checkModuleAttributes(module, forward)) ||
+      failed(checkOps(forward)) || failed(checkSizes(module)))
     return failure();
   if (!module->hasAttr(kModelAttr))
     module->setAttr(kModelAttr, StringAttr::get(module.getContext(), name));

@@ -20,6 +20,7 @@ namespace {
 using namespace mlir;
 using mlir::ft::AccumulatedOp;
 using mlir::ft::AllReduceOp;
+using mlir::ft::CollectOp;
 using mlir::ft::CopyOp;
 using mlir::ft::ElementRole;
 using mlir::ft::FetchOp;
@@ -94,7 +95,7 @@ Type typeOf(OpResult result, const FunctionTypes &all, const GradientOps &gradie
         auto unit = symbols.lookup<UnitOp>(op.getUnit());
         return withElements(type, unit.getWorkingCopy() ? types.compute : unit.masterType());
       })
-      .Case<GatherOp, FetchOp, UpdateOp>([&](auto) { return withElements(type, types.compute); })
+      .Case<GatherOp, FetchOp, UpdateOp, CollectOp>([&](auto) { return withElements(type, types.compute); })
       .Case([&](ViewOp op) { return withElements(type, elementsOf(op.getFlat().getType())); })
       .Case([&](PackOp op) { return withElements(type, op.isOfGradients() ? all.gradients : types.compute); })
       .Case([&](ReduceScatterOp op) { return withElements(type, elementsOf(op.getFlat().getType())); })

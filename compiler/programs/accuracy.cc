@@ -26,7 +26,7 @@ Value productAgain(OpBuilder &builder, MatmulOp head) {
 }
 
 Logits logitsOf(func::FuncOp function, OpBuilder &builder) {
-  Operation *loss = function.getBody().front().getTerminator()->getOperand(0).getDefiningOp();
+  Operation *loss = crossEntropyOf(function.getBody().front().getTerminator()->getOperand(0));
   if (auto op = dyn_cast_or_null<CrossEntropyOp>(loss)) {
     bool isOfExamples = tensorTypeOf(op.getTargets()).getNumElements() == batchOf(function);
     auto head = op.getLogits().getDefiningOp<MatmulOp>();
@@ -83,7 +83,7 @@ void addAccuracy(func::FuncOp function) {
   Logits logits = logitsOf(function, builder);
   if (!logits.values)
     return;
-  Operation *loss = terminator->getOperand(0).getDefiningOp();
+  Operation *loss = crossEntropyOf(terminator->getOperand(0));
   Value accuracy = accuracyOf(builder, loss->getLoc(), logits);
   for (Operation *op = last->getNextNode(); op != terminator; op = op->getNextNode())
     setLayer(op, getLayer(loss));
@@ -97,12 +97,8 @@ void addAccuracy(func::FuncOp function) {
 }
 
 void markCrossEntropy(func::FuncOp function) {
-  Operation *loss = function.getBody().front().getTerminator()->getOperand(0).getDefiningOp();
-  Value targets;
-  if (auto op = dyn_cast_or_null<CrossEntropyOp>(loss))
-    targets = op.getTargets();
-  if (auto op = dyn_cast_or_null<LinearCrossEntropyOp>(loss))
-    targets = op.getTargets();
+  Operation *loss = crossEntropyOf(function.getBody().front().getTerminator()->getOperand(0));
+  Value targets = loss ? targetsOf(loss) : Value();
   if (targets && targets == countedTargets(function))
     function.setResultAttr(0, kCountedAttr, UnitAttr::get(function.getContext()));
 }

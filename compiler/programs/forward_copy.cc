@@ -12,10 +12,17 @@ using mlir::ft::RandomOpInterface;
 
 namespace {
 
+// Of which composite one is the variant without dropout.
+constexpr llvm::StringLiteral kWithoutDropout = "ft.without_dropout_of";
+
 // Composites with dropout in them have a variant without.
 class DropoutRemover {
 public:
-  explicit DropoutRemover(ModuleOp module) : symbols(module) {}
+  explicit DropoutRemover(ModuleOp module) : symbols(module) {
+    for (auto function : module.getOps<func::FuncOp>()) // another program may have made one
+      if (auto of = function->getAttrOfType<FlatSymbolRefAttr>(kWithoutDropout))
+        variants[symbols.lookup(of.getValue())] = function;
+  }
 
   void removeFrom(func::FuncOp function) {
     for (auto op : llvm::make_early_inc_range(function.getOps<RandomOpInterface>())) {
@@ -33,13 +40,10 @@ private:
     func::FuncOp &variant = variants[composite];
     if (variant)
       return variant;
-    std::string name = (composite.getSymName() + ".eval").str();
-    // Another program may have made it.
-    if (auto made = symbols.lookup<func::FuncOp>(name))
-      return variants[composite] = made;
     func::FuncOp clone = composite.clone();
-    clone.setSymName(name);
-    symbols.insert(clone);
+    clone.setSymName((composite.getSymName() + ".eval").str());
+    clone->setAttr(kWithoutDropout, FlatSymbolRefAttr::get(composite.getSymNameAttr()));
+    symbols.insert(clone); // with a number behind its name, where that is taken
     removeFrom(clone);
     return variants[composite] = clone;
   }

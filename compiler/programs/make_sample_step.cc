@@ -26,12 +26,6 @@ using namespace mlir::ft;
 
 constexpr llvm::StringLiteral kWhy = "a text cannot be continued (--sample): ";
 
-Value targetsOf(Operation *loss) {
-  return TypeSwitch<Operation *, Value>(loss)
-      .Case<CrossEntropyOp, LinearCrossEntropyOp>([](auto op) { return op.getTargets(); })
-      .Default(Value());
-}
-
 class SampleStep {
 public:
   explicit SampleStep(func::FuncOp function)

@@ -38,7 +38,8 @@ struct WeighLossPass : impl::WeighLossPassBase<WeighLossPass> {
     Value targets = mlir::ft::countedTargets(forward);
     Operation *terminator = forward.getBody().front().getTerminator();
     Value loss = terminator->getOperand(0);
-    Operation *last = loss.getDefiningOp();
+    Operation *entropy = mlir::ft::crossEntropyOf(loss);
+    Operation *last = entropy ? entropy : loss.getDefiningOp();
     if (!targets || !last)
       return;
     // Before the loss: its kernel may make the gradients, too, and then reads what backward begins with.

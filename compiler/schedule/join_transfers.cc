@@ -140,7 +140,7 @@ private:
         first.getAfter(), first.getAxisAttr(), first.getUnitAttr(), concat(first.getIns(), second.getIns()),
         views(first.getInViews(), second.getInViews()), concat(first.getOuts(), second.getOuts()),
         views(first.getOutViews(), second.getOutViews()), first.getLayerAttr(), first.getPhaseAttr(),
-        StringAttr());
+        StringAttr(), ArrayAttr());
     for (StartOp old : {first, second}) {
       old.getToken().replaceAllUsesWith(both.getToken());
       old.erase();

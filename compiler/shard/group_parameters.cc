@@ -2,6 +2,7 @@
 
 #include "compiler/shard/names.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <map>
 #include <tuple>
@@ -77,6 +78,26 @@ FailureOr<UnitNames> nameUnits(ModuleOp module, const WrapPolicy &policy) {
   return names;
 }
 
+// What a layer has beside parameters of a rule of their own, such as its norms, is often so small that a
+// gather of it would only hold up those of the others.
+class Leftovers {
+public:
+  explicit Leftovers(ModuleOp module) {
+    for (ParameterOp parameter : module.getOps<ParameterOp>())
+      if (parameter.getRule())
+        ruled.insert(layerOf(parameter));
+  }
+
+  bool contains(ParameterOp parameter) const {
+    return !parameter.getRule() && !parameter.getFrozen() && ruled.contains(layerOf(parameter)) &&
+           elementsOf(parameter) < kFew;
+  }
+
+private:
+  static constexpr uint64_t kFew = 100000; // DeepSpeed's stage3_param_persistence_threshold
+  llvm::StringSet<> ruled;
+};
+
 } // namespace
 
 FailureOr<std::vector<ParameterGroup>> groupParameters(ModuleOp module, const WrapPolicy &policy) {
@@ -86,8 +107,9 @@ FailureOr<std::vector<ParameterGroup>> groupParameters(ModuleOp module, const Wr
   // Names alone do not tell groups apart: a layer may be called "small", or end in ".frozen".
   std::map<std::tuple<std::string, bool, bool, std::string>, size_t> index;
   std::vector<ParameterGroup> groups;
+  Leftovers leftovers(module);
   for (ParameterOp parameter : module.getOps<ParameterOp>()) {
-    bool small = elementsOf(parameter) < policy.persistenceThreshold;
+    bool small = elementsOf(parameter) < policy.persistenceThreshold || leftovers.contains(parameter);
     std::string name = small ? kSmall.str() : (*names)[layerOf(parameter)];
     std::string rule = parameter.getFrozen() ? "" : parameter.getRule().value_or("").str();
     if (parameter.getFrozen())

@@ -5,6 +5,7 @@
 // gradients reduced over the ranks, the loss too, sums over slices completed.
 #include "compiler/shard/passes.h"
 
+#include "compiler/shard/distribute_directions.h"
 #include "compiler/shard/insert_gathers.h"
 #include "compiler/shard/insert_reductions.h"
 #include "compiler/shard/names.h"
@@ -88,6 +89,8 @@ struct InsertCollectivesPass : impl::InsertCollectivesPassBase<InsertCollectives
         continue;
       insertGathers(function, symbols);
       reduceGradients(function, row->axes, symbols, accumulateEach);
+      distributeDirections(function);
+      gatherUpdated(function, symbols);
       reduceScalars(function, row->axes);
     }
     OpBuilder builder(module);

@@ -85,10 +85,10 @@ Operation *lastReader(Value flat) {
 // views of a gathered copy.
 void gatherDirection(UpdateOp update) {
   auto slice = dyn_cast<SliceType>(update.getGradient().getType());
-  if (!slice)
-    return;
   Value direction = update.getDirection();
-  auto flat = cast<FlatType>(direction.getType());
+  auto flat = dyn_cast<FlatType>(direction.getType());
+  if (!slice || !flat)
+    return;
   direction.setType(slice);
   OpBuilder builder(update.getContext());
   builder.setInsertionPointAfter(update);
@@ -122,6 +122,9 @@ void reduceGradients(func::FuncOp function, Axes axes, SymbolTable &symbols, boo
     if (accumulated && each) // what is accumulated is reduced already
       accumulated.getResult().setType(accumulated.getX().getType());
   }
+}
+
+void gatherUpdated(func::FuncOp function, SymbolTable &symbols) {
   for (UpdateOp step : llvm::make_early_inc_range(function.getOps<UpdateOp>())) {
     if (step.getDirection()) {
       gatherDirection(step);

@@ -10,7 +10,7 @@ def FormUnitsPass : Pass<"ft-form-units", "::mlir::ModuleOp"> {
     Wrap policies. `transformer`: the parameters of one layer are one unit, named after it. `size`: layers in their order,
     joined until a unit has `min-num-params` elements. `names`: each layer that a pattern matches is a unit, all others
     together are "root". `none`: one unit, "root". Parameters below `persistence-threshold` elements form a unit that stays
-    gathered ("small"). Frozen parameters form units of their own, without gradient.
+    gathered ("small"); so do those of fewer than 100000 that have no rule of their own in a layer where others have one. Frozen parameters form units of their own, without gradient.
     Inside the flat buffer every parameter starts at a multiple of a block (1024 elements). The `ft.gradient`s of a unit become
     one `ft.pack`, right after the last of them is known.
   }];

@@ -2,6 +2,7 @@
 
 #include "compiler/pipeline/compile.h"
 #include "compiler/remat/policy.h"
+#include "compiler/tune/extrapolate.h"
 
 #include <limits>
 
@@ -53,24 +54,6 @@ absl::StatusOr<TuneTrial> trialOf(const proto::Plan &plan, const Mesh &mesh, con
   trial.deviceBytes = trial.arenaBytes + BesideArenaOf(target, plan, mesh, device).total();
   trial.hostBytes = bound.host_arena_bytes();
   return trial;
-}
-
-/// Of `blocks`, when `less` has `kept` of them and `more` one more.
-TuneTrial extrapolated(const TuneTrial &less, const TuneTrial &more, int64_t kept, int64_t blocks) {
-  const auto further = static_cast<double>(blocks - kept);
-  const auto line = [&](double a, double b) { return std::max(0.0, a + further * (b - a)); };
-  const auto bytes = [&](uint64_t a, uint64_t b) {
-    return static_cast<uint64_t>(line(static_cast<double>(a), static_cast<double>(b)));
-  };
-  return {.mesh = less.mesh,
-          .seconds = line(less.seconds, more.seconds),
-          .exposedSeconds = line(less.exposedSeconds, more.exposedSeconds),
-          .kernelSeconds = line(less.kernelSeconds, more.kernelSeconds),
-          .modelFlops = line(less.modelFlops, more.modelFlops),
-          .tokens = less.tokens,
-          .arenaBytes = bytes(less.arenaBytes, more.arenaBytes),
-          .deviceBytes = bytes(less.deviceBytes, more.deviceBytes),
-          .hostBytes = bytes(less.hostBytes, more.hostBytes)};
 }
 
 bool isSettledWhole(const CompileOptions &options) {
@@ -134,7 +117,7 @@ absl::StatusOr<std::vector<TuneTrial>> TuneTrials::estimateMeshes(const TunePoin
   const std::vector<size_t> layouts = sameStrategy(point.layout);
   CompileOptions options = optionsAt(space, point, request.base);
   options.checks = false;
-  std::vector<std::vector<TuneTrial>> sizes(2);
+  std::vector<std::vector<Sample>> sizes(2);
   for (int64_t more : {0, 1}) {
     options.keptBlocks = kept + more;
     const absl::StatusOr<proto::Plan> plan = compile(options);
@@ -146,12 +129,14 @@ absl::StatusOr<std::vector<TuneTrial>> TuneTrials::estimateMeshes(const TunePoin
           trialOf(*plan, space.layouts[layout].mesh, options.target, Packing::kAbout);
       if (!trial.ok() && !absl::IsInvalidArgument(trial.status()))
         return trial.status();
-      sizes[static_cast<size_t>(more)].push_back(trial.ok() ? *trial : refusal(trial.status()));
+      sizes[static_cast<size_t>(more)].push_back(
+          {trial.ok() ? *trial : refusal(trial.status()),
+           turnsOf(*plan, space.layouts[layout].mesh, options.target)});
     }
   }
   std::vector<TuneTrial> trials;
   for (const auto &[less, more] : llvm::zip_equal(sizes[0], sizes[1])) {
-    const TuneTrial &refusable = less.refused.empty() ? more : less;
+    const TuneTrial &refusable = less.trial.refused.empty() ? more.trial : less.trial;
     trials.push_back(refusable.refused.empty() ? extrapolated(less, more, kept, space.blocks) : refusable);
   }
   return trials;

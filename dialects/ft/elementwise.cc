@@ -127,9 +127,11 @@ LogicalResult verifyParameters(const ElementwiseRow &row, Operation *op) {
     if (!value || !value.getType().isF64())
       return op->emitOpError() << "needs '" << row.parameters[i] << "', a number";
     double number = value.getValueAsDouble();
-    if (!std::isfinite(number) || std::abs(number) > mostOf(element))
-      return op->emitOpError() << row.parameters[i] << " is " << number << "; expected a number that "
-                               << element << " holds";
+    if (!std::isfinite(number) || std::abs(number) > mostOf(element)) {
+      InFlightDiagnostic error = op->emitOpError()
+                                 << row.parameters[i] << " is " << number << "; expected a number ";
+      return element.isInteger(64) ? error << "of at most 2^53" : error << "that " << element << " holds";
+    }
     if (!isFloat(element) && number != std::floor(number))
       return op->emitOpError() << row.parameters[i] << " is " << number
                                << "; expected an integer, as the operand's elements";

@@ -12,6 +12,7 @@ def Ft_ParameterOp : Ft_Op<"parameter", [Symbol]> {
     `layer` groups parameters for wrap policies; `aliases` are further names under which a checkpoint may hold it (tied weights);
     `stored_as` names the tensors that files of weights have in its place, one behind the other, where the model has in one what they have in
     many: `"experts.{0..7}.{w1,w3}.weight"` are sixteen, that of w3 behind that of w1.
+    Weights of rank 2 and more decay (`--weight-decay`), but for those with `no_decay`.
     `rule` is the row of the table of optimizers that updates it, where the job's optimizer leaves that open; `unit` and `offset` (in elements,
     inside the unit's flat buffer) are set when units are formed.
   }];

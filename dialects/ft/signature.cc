@@ -83,14 +83,40 @@ void addSources(Value ids, IdSources &sources, llvm::SmallDenseSet<Value> &seen)
     addSources(value, sources, seen);
 }
 
-/// The targets of the cross entropy that `loss` is, or null.
-Value targetsOf(Value loss) {
-  return TypeSwitch<Operation *, Value>(loss.getDefiningOp())
+/// Whether all ids are of one input that data fills.
+bool areOfOneInput(func::FuncOp function, Value ids) {
+  IdSources sources = sourcesOfIds(ids);
+  return sources.inputs.size() == 1 && sources.below == 0 && !sources.isComputed &&
+         !isConstantInput(function, sources.inputs.front().getArgNumber());
+}
+
+/// What all cross entropies of a function read; null where there are none, or they differ.
+Value onlyTargets(func::FuncOp function) {
+  Value all;
+  for (Operation &op : function.getBody().front()) {
+    Value targets = targetsOf(&op);
+    if (targets && all && targets != all)
+      return {};
+    if (targets)
+      all = targets;
+  }
+  return all;
+}
+
+} // namespace
+
+Value targetsOf(Operation *loss) {
+  return TypeSwitch<Operation *, Value>(loss)
       .Case<CrossEntropyOp, LinearCrossEntropyOp>([](auto op) { return op.getTargets(); })
       .Default(Value());
 }
 
-} // namespace
+Operation *crossEntropyOf(Value loss) {
+  Operation *op = loss.getDefiningOp();
+  while (isa_and_present<ReshapeOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  return isa_and_present<CrossEntropyOp, LinearCrossEntropyOp>(op) ? op : nullptr;
+}
 
 bool namesInputs(func::FuncOp function) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -163,15 +189,18 @@ bool isWholeInput(Value ids) {
 }
 
 Value countedTargets(func::FuncOp function) {
-  if (BlockArgument targets = findInput(function, kTargetsInput))
-    if (getElementTypeOrSelf(targets).isInteger(32))
-      return targets;
-  Value targets = targetsOf(function.getBody().front().getTerminator()->getOperand(0));
-  if (!targets)
+  if (Operation *loss = crossEntropyOf(function.getBody().front().getTerminator()->getOperand(0))) {
+    Value targets = targetsOf(loss);
+    return areOfOneInput(function, targets) ? targets : Value();
+  }
+  // Of another loss what is called so counts, or what all cross entropies in it take of that.
+  BlockArgument input = findInput(function, kTargetsInput);
+  if (!input || !getElementTypeOrSelf(input).isInteger(32))
     return {};
-  IdSources sources = sourcesOfIds(targets);
-  bool fromOne = sources.inputs.size() == 1 && sources.below == 0 && !sources.isComputed;
-  return fromOne && !isConstantInput(function, sources.inputs.front().getArgNumber()) ? targets : Value();
+  Value targets = onlyTargets(function);
+  bool takesOfInput =
+      targets && areOfOneInput(function, targets) && sourcesOfIds(targets).inputs.front() == input;
+  return takesOfInput ? targets : Value(input);
 }
 
 BlockArgument countedInput(func::FuncOp function) {

@@ -58,8 +58,15 @@ IdSources sourcesOfIds(Value ids);
 // Whether ids are all of an input, as it stands, maybe of another shape or type.
 bool isWholeInput(Value ids);
 
-// The targets that the loss is a mean over, where -1 leaves one out: input "targets"; else those of the cross
-// entropy that is the loss, when they come from one input. Null: it is a mean over the batch.
+// Those of a cross entropy; null for other ops.
+Value targetsOf(Operation *loss);
+
+// The cross entropy that a loss is, maybe in another shape; null for other losses.
+Operation *crossEntropyOf(Value loss);
+
+// The targets that the loss is a mean over, where -1 leaves one out: those of the cross entropy that it is,
+// when they come from one input; of other losses what all cross entropies take of input "targets", or all of
+// that. Null: it is a mean over the batch.
 Value countedTargets(func::FuncOp function);
 // The input that they come from.
 BlockArgument countedInput(func::FuncOp function);

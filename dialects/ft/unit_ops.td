@@ -83,6 +83,26 @@ def Ft_ReduceScatterOp : Ft_Op<"reduce_scatter", [MemoryEffects<[MemRead, MemWri
   let hasVerifier = 1;
 }
 
+def Ft_DistributeOp : Ft_Op<"distribute", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "From slices of units to whole parameters, each on the rank that computes on it";
+  let description = [{
+    `groups` cuts `parameters` into groups of equal shape. The ranks of the shard axis have those of a group in turn: of n parameters the i-th result, of n as
+    well, is on rank r of N the parameter i N + r. A rank that has none does not run what reads the result.
+  }];
+  let arguments = (ins Variadic<Ft_SliceType>:$slices, FlatSymbolRefArrayAttr:$parameters, DenseI64ArrayAttr:$groups);
+  let results = (outs Variadic<Ft_FloatTensor>:$values);
+  let assemblyFormat = "$slices `of` $parameters `groups` $groups attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Ft_CollectOp : Ft_Op<"collect", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "The way back from ft.distribute: to each rank its slices, 0 between parameters";
+  let arguments = (ins Variadic<Ft_FloatTensor>:$values, FlatSymbolRefArrayAttr:$parameters, DenseI64ArrayAttr:$groups);
+  let results = (outs Variadic<Ft_SliceType>:$slices);
+  let assemblyFormat = "$values `of` $parameters `groups` $groups attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 def Ft_AllReduceOp : Ft_Op<"all_reduce", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["x", "result"]>]> {
   let summary = "Sum over the ranks on `axis`, of a flat gradient, a slice or a tensor";
   let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, Ft_Axis:$axis);

@@ -64,6 +64,43 @@ LogicalResult verifyState(Operation *op, SymbolTableCollection &symbols, FlatSym
   return verify::shapeIs(op, "value", value, {elements}, "what the unit's parameters have of this layout");
 }
 
+// Groups of whole parameters of one shape; slices, one for each unit that has some of them, of one type.
+template <typename MoveOp> LogicalResult verifyMove(MoveOp op) {
+  ArrayRef<int64_t> groups = op.getGroups();
+  size_t count = op.getParameters().size(), grouped = 0;
+  for (int64_t group : groups)
+    grouped += static_cast<size_t>(std::max<int64_t>(group, 0));
+  if (count == 0 || op.getValues().size() != count || grouped != count ||
+      llvm::any_of(groups, [](int64_t group) { return group < 1; }))
+    return op.emitOpError() << "has " << op.getValues().size() << " values and groups of " << grouped
+                            << " for " << count << " parameters";
+  size_t next = 0;
+  for (int64_t group : groups)
+    for (int64_t i = 0; i < group; ++i, ++next)
+      if (op.getValues()[next].getType() != op.getValues()[next - static_cast<size_t>(i)].getType())
+        return op.emitOpError() << "has values of different types in a group";
+  return success();
+}
+
+template <typename MoveOp> LogicalResult verifyMoved(MoveOp op, SymbolTableCollection &symbols) {
+  llvm::SmallDenseMap<Attribute, Type> slices;
+  for (Value slice : op.getSlices())
+    if (!slices.insert({unitOf(slice.getType()), slice.getType()}).second)
+      return op.emitOpError() << "has two slices of unit " << unitOf(slice.getType());
+  for (auto [value, name] :
+       llvm::zip_equal(op.getValues(), op.getParameters().template getAsRange<FlatSymbolRefAttr>())) {
+    ParameterOp parameter = verify::parameter(op, symbols, name);
+    if (!parameter)
+      return failure();
+    Type slice = slices.lookup(parameter.getUnitAttr());
+    if (!slice)
+      return op.emitOpError() << "has no slice of the unit of " << name;
+    if (failed(verifyInUnit(op, symbols, name, value.getType(), slice)))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult verifyAccumulator(Operation *op, llvm::StringRef name, Value value) {
   if (!value)
     return success();
@@ -134,6 +171,16 @@ LogicalResult PackOp::verifySymbolUses(SymbolTableCollection &symbols) {
     if (failed(verifyInUnit(*this, symbols, name, value.getType(), getFlat().getType())))
       return failure();
   return success();
+}
+
+LogicalResult DistributeOp::verify() { return verifyMove(*this); }
+LogicalResult CollectOp::verify() { return verifyMove(*this); }
+
+LogicalResult DistributeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyMoved(*this, symbols);
+}
+LogicalResult CollectOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyMoved(*this, symbols);
 }
 
 LogicalResult OrthogonalizeOp::verify() {

@@ -92,6 +92,10 @@ static uint64_t bytesOf(Type type) {
   return mlir::ft::elementBytes(type);
 }
 
+static bool isOfUnit(BufferOp buffer) {
+  return buffer.getSizeKind() == SizeKind::unit_full || buffer.getSizeKind() == SizeKind::unit_slice;
+}
+
 /// Views and buffers agree in number, and a view of a buffer of constant size lies inside of it.
 static LogicalResult verifyViews(Operation *op, OperandRange buffers, ArrayAttr attrs, StringRef what) {
   size_t present = 0;
@@ -114,7 +118,7 @@ static LogicalResult verifyViews(Operation *op, OperandRange buffers, ArrayAttr 
     if (buffer && view.isOwn() && buffer.getSizeKind() != SizeKind::unit_full)
       return op->emitOpError() << what << ' ' << index << " is the own slice of buffer '" << buffer.getName()
                                << "', which is no whole unit";
-    if (!buffer || !isTensor || buffer.getSizeKind() != SizeKind::constant)
+    if (!buffer || !isTensor || isOfUnit(buffer))
       continue;
     if (view.offset + bytesOf(view.type) > buffer.getBytes())
       return op->emitOpError() << what << ' ' << index << " ends at byte " << view.offset + bytesOf(view.type)
@@ -128,9 +132,14 @@ void BufferOp::getAsmResultNames(function_ref<void(Value, StringRef)> setName) {
 }
 
 LogicalResult BufferOp::verify() {
-  if ((getSizeKind() == SizeKind::constant) == getUnit().has_value())
+  if (isOfUnit(*this) != getUnit().has_value())
     return emitOpError() << "has a size " << stringifySizeKind(getSizeKind())
                          << (getUnit() ? " that names a unit" : " that names no unit");
+  bool isShare = getSizeKind() == SizeKind::share;
+  if (isShare != getShareIndex().has_value() || isShare != getShareCount().has_value() ||
+      (isShare && (*getShareIndex() >= *getShareCount() || getPersistent() || getHost())))
+    return emitOpError(
+        "is a share of things, on the device and in a program, where it says which of how many");
   if (static_cast<int64_t>(getBytes()) < 0 || static_cast<int64_t>(getCudaBytes().value_or(0)) < 0)
     return emitOpError("has a negative size");
   if (getCudaBytes() &&
@@ -195,7 +204,12 @@ LogicalResult StartOp::verify() {
   if (failed(verifyViews(*this, getIns(), getInViews(), "input")) ||
       failed(verifyViews(*this, getOuts(), getOutViews(), "output")))
     return failure();
+  bool makesPairs = getTransfer() != Transfer::all_to_all;
   size_t wantedOuts = getTransfer() == Transfer::all_reduce ? 0 : getIns().size();
+  if (makesPairs == getParameters().has_value())
+    return emitOpError("says which parameters move where they make no pairs");
+  if (!makesPairs)
+    wantedOuts = getOuts().size();
   if (getIns().empty() || getOuts().size() != wantedOuts)
     return emitOpError() << "takes inputs and " << wantedOuts << " outputs";
   bool copies = getTransfer() == Transfer::copy;
@@ -204,7 +218,7 @@ LogicalResult StartOp::verify() {
     return emitOpError("runs on a stream of its own (copies on h2d and d2h) and begins after 'compute'");
   if (copies == getAxis().has_value())
     return emitOpError(copies ? "is a copy, which goes over no axis" : "needs an axis");
-  if (!copies && wantedOuts > 0 && !getUnit())
+  if (!copies && makesPairs && wantedOuts > 0 && !getUnit())
     return emitOpError("needs the unit that it is about");
   return success();
 }

@@ -69,18 +69,20 @@ def Ftx_BufferOp : Ftx_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterface,
     `%b = ftx.buffer "lse" activations constant(4096) live [12, 40]`
 
     The size is constant(bytes), unit_full(@unit, bytes per element) or unit_slice(@unit, bytes per
-    element). `cuda(bytes)`: the size on CUDA devices, of scratch whose kernel wants another one there. `host`: in host
+    element), or share(bytes) `of(index, count)`: where the ranks of the shard axis, each in turn, get an `index`-th of `count` things, else none.
+    `cuda(bytes)`: the size on CUDA devices, of scratch whose kernel wants another one there. `host`: in host
     memory, which only copies and ftx.launch touch. A `persistent` buffer stands outside of programs and keeps its contents; any other stands in
     its program, and `live` (set by live-range analysis) gives the first and last instruction, counted from
     0, during which it is needed.
   }];
   let arguments = (ins StrAttr:$name, Ftx_MemoryClass:$memory_class, Ftx_SizeKind:$size_kind,
                        OptionalAttr<FlatSymbolRefAttr>:$unit, I64Attr:$bytes, OptionalAttr<I64Attr>:$cuda_bytes, UnitAttr:$host, UnitAttr:$persistent,
-                       OptionalAttr<I64Attr>:$first, OptionalAttr<I64Attr>:$last, OptionalAttr<StrAttr>:$layer);
+                       OptionalAttr<I64Attr>:$first, OptionalAttr<I64Attr>:$last, OptionalAttr<StrAttr>:$layer,
+                       OptionalAttr<I64Attr>:$share_index, OptionalAttr<I64Attr>:$share_count);
   let results = (outs Ftx_BufferType:$buffer);
   let assemblyFormat = [{
     $name $memory_class $size_kind `(` ($unit^ `,` ` `)? `` $bytes `)`
-    (`cuda` `(` $cuda_bytes^ `)`)? (`host` $host^)? (`persistent` $persistent^)? (`live` ` ` `[` $first^ `,` $last `]`)? attr-dict
+    (`of` `(` $share_index^ `,` $share_count `)`)? (`cuda` `(` $cuda_bytes^ `)`)? (`host` $host^)? (`persistent` $persistent^)? (`live` ` ` `[` $first^ `,` $last `]`)? attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -176,13 +178,13 @@ def Ftx_StartOp : Ftx_Op<"start", [AttrSizedOperandSegments, HasParent<"ProgramO
     It begins when all that stands before it on the stream `after` is done. Input i moves to output i; several
     pairs are a bucket that shares one latency. all_gather: from slices to wholes, the slice may be the `own`
     one of the whole. reduce_scatter: the other way round. all_reduce: `from` in place, no `to`. Reductions
-    sum over the axis. copy: between host and device memory, on h2d or d2h, over no axis.
+    sum over the axis. all_to_all: `parameters` from slices of units to buffers of kind share, whole, or back; it makes no pairs. copy: between host and device memory, on h2d or d2h, over no axis.
   }];
   let arguments = (ins Ftx_Transfer:$transfer, Ftx_Stream:$stream, Ftx_Stream:$after, OptionalAttr<Ft_Axis>:$axis,
                        OptionalAttr<FlatSymbolRefAttr>:$unit,
                        Variadic<Ftx_BufferType>:$ins, ArrayAttr:$in_views,
                        Variadic<Ftx_BufferType>:$outs, ArrayAttr:$out_views, OptionalAttr<StrAttr>:$layer,
-                       OptionalAttr<StrAttr>:$phase, OptionalAttr<StrAttr>:$reason);
+                       OptionalAttr<StrAttr>:$phase, OptionalAttr<StrAttr>:$reason, OptionalAttr<ArrayAttr>:$parameters);
   let results = (outs Ftx_TokenType:$token);
   let assemblyFormat = [{
     $transfer `on` $stream `after` $after (`over` $axis^)? ($unit^)?

@@ -101,6 +101,40 @@ TEST_P(CollectiveTest, AllGather) {
   });
 }
 
+// Two parts from each rank to each, itself included, all of different lengths, some empty.
+TEST_P(CollectiveTest, AllToAll) {
+  Run([&](Communicator& comm) {
+    const int me = comm.rank();
+    for (const size_t count : Counts()) {
+      const auto length = [&](int from, int to, int part) {
+        return count / static_cast<size_t>(1 + from + 2 * to + 3 * part);
+      };
+      const auto filled = [&](int from, int to, int part) {
+        return Filled(from, static_cast<size_t>(100 * to + 10 * part), length(from, to, part));
+      };
+      std::vector<std::vector<float>> sent, received;
+      std::vector<SendPart> sends;
+      std::vector<ReceivePart> receives;
+      size_t most = 0;
+      for (int peer = 0; peer < size(); ++peer)
+        for (int part = 0; part < 2; ++part) {
+          sent.push_back(filled(me, peer, part));
+          received.emplace_back(length(peer, me, part), -1.0f);
+          sends.push_back({sent.back().data(), sent.back().size() * 4, peer});
+          receives.push_back({received.back().data(), received.back().size() * 4, peer});
+        }
+      for (int from = 0; from < size(); ++from)
+        for (int to = 0; to < size(); ++to)
+          if (from != to) most = std::max(most, (length(from, to, 0) + length(from, to, 1)) * 4);
+      ASSERT_TRUE(comm.AllToAll({sends, receives, most}, {"all_to_all", count}).ok());
+      for (int peer = 0; peer < size(); ++peer)
+        for (int part = 0; part < 2; ++part)
+          ExpectSameBits(received[static_cast<size_t>(2 * peer + part)], filled(peer, me, part),
+                         "all_to_all");
+    }
+  });
+}
+
 TEST_P(CollectiveTest, ReduceScatterAndAllReduceHaveTheBitsOfTheTree) {
   Run([&](Communicator& comm) {
     for (const size_t count : Counts()) {

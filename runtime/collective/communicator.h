@@ -49,6 +49,24 @@ struct ReducePart {
   DType dtype = DType::kF32;
 };
 
+// What goes to another rank in an all_to_all, and what comes from one; own parts are copied. The k-th part
+// that a rank sends another is the k-th that that one receives from it, and as long.
+struct SendPart {
+  const void* src = nullptr;
+  size_t bytes = 0;
+  int peer = 0;
+};
+struct ReceivePart {
+  void* dst = nullptr;
+  size_t bytes = 0;
+  int peer = 0;
+};
+struct AllToAllParts {
+  absl::Span<const SendPart> sends;
+  absl::Span<const ReceivePart> receives;
+  size_t most_bytes = 0;  // that one rank sends another; the same on all ranks
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -64,6 +82,9 @@ class Communicator {
 
   // Each dst becomes the tree sum over ranks of src. dst may be src.
   virtual absl::Status AllReduce(absl::Span<const ReducePart> parts, const CollectiveLabel& label) = 0;
+
+  // No part that is received shares a byte with one that is sent.
+  virtual absl::Status AllToAll(const AllToAllParts& parts, const CollectiveLabel& label) = 0;
 
   virtual absl::Status Broadcast(void* data, size_t bytes, int root, const CollectiveLabel& label) = 0;
 

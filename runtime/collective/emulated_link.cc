@@ -42,6 +42,13 @@ class LinkedCommunicator final : public Communicator {
     return SleepUntil(end);
   }
 
+  absl::Status AllToAll(const AllToAllParts& parts, const CollectiveLabel& label) override {
+    const Clock::time_point end =
+        Reserve(Total(parts.sends, [](const SendPart& part) { return part.bytes; }), 1);
+    FT_RETURN_IF_ERROR(inner_->AllToAll(parts, label));
+    return SleepUntil(end);
+  }
+
   absl::Status Broadcast(void* data, size_t bytes, int root, const CollectiveLabel& label) override {
     return inner_->Broadcast(data, bytes, root, label);
   }

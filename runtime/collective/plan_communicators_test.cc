@@ -97,6 +97,7 @@ class ToldCommunicator final : public Communicator {
   absl::Status AllGather(absl::Span<const GatherPart>, const CollectiveLabel&) override { return {}; }
   absl::Status ReduceScatter(absl::Span<const ReducePart>, const CollectiveLabel&) override { return {}; }
   absl::Status AllReduce(absl::Span<const ReducePart>, const CollectiveLabel&) override { return {}; }
+  absl::Status AllToAll(const AllToAllParts&, const CollectiveLabel&) override { return {}; }
   absl::Status Broadcast(void*, size_t, int, const CollectiveLabel&) override { return {}; }
   absl::Status Barrier(const CollectiveLabel&) override { return {}; }
   size_t staging_bytes() const override { return 5; }

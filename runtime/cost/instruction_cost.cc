@@ -181,6 +181,7 @@ void TakeTimed(const Target::TimedKernel& timed, double share, InstructionCost& 
 InstructionCost KernelCost(const proto::Plan& plan, const Mesh& mesh, const proto::Instruction& kernel,
                            const Target& target) {
   const double share = ShareOfRank(plan, mesh, kernel);
+  if (share == 0) return {};
   // Whole FLOPs and bytes, as they are printed.
   const auto part = [&](uint64_t whole) {
     return static_cast<double>(static_cast<uint64_t>(share * static_cast<double>(whole)));
@@ -209,8 +210,9 @@ InstructionCost KernelCost(const proto::Plan& plan, const Mesh& mesh, const prot
 // of its stream, as what goes between host and device does.
 TransferCost CopyOfOneRank(const proto::Plan& plan, const Mesh& mesh, const proto::Instruction& transfer,
                            const Target& target) {
-  uint64_t bytes = 0;
-  for (int i = 0; i < std::min(transfer.in_size(), transfer.out_size()); ++i)
+  const bool makes_pairs = transfer.opcode() != proto::ALL_TO_ALL;
+  uint64_t bytes = makes_pairs ? 0 : TransferBytes(plan, mesh, transfer);
+  for (int i = 0; makes_pairs && i < std::min(transfer.in_size(), transfer.out_size()); ++i)
     if (transfer.in(i).buffer_plus_one() != transfer.out(i).buffer_plus_one())
       bytes += OperandBytes(plan, transfer.in(i), static_cast<uint64_t>(mesh.shard));
   if (bytes == 0) return {};
@@ -232,6 +234,7 @@ InstructionCost TransferCostOf(const proto::Plan& plan, const Mesh& mesh, const 
     alone = layout.ranks == 1 ? CopyOfOneRank(plan, mesh, transfer, target)
                               : CollectiveCost(target, transfer.opcode(), bytes, layout);
     if (layout.ranks == 1 && !target.cuda()) kind = proto::COPY;
+    if (kind == proto::ALL_TO_ALL) kind = proto::ALL_GATHER;  // as which it slows kernels down
     cost.occupies = layout.nodes > 1 ? Occupies::kNetwork : Occupies::kNodeLink;
   }
   cost.latency_s = alone.latency_s;

@@ -10,6 +10,8 @@ std::string KindOf(const proto::Instruction& instruction) {
       return "reduce_scatter";
     case proto::ALL_REDUCE:
       return "all_reduce";
+    case proto::ALL_TO_ALL:
+      return "all_to_all";
     case proto::COPY:
       return instruction.stream() == proto::H2D ? "copy to the device" : "copy to the host";
     default:

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/content_hash.h"
 #include "runtime/plan/operand_extent.h"
+#include "runtime/plan/size_expr.h"
 
 namespace ft {
 namespace {
@@ -43,8 +44,7 @@ void AddOperand(const proto::Plan& plan, const proto::Operand& operand, KeyHash&
   const proto::SizeExpr extent = ExtentOf(plan, operand);
   key.Add(static_cast<uint64_t>(extent.kind()));
   key.Add(extent.value());
-  if (extent.kind() != proto::SizeExpr::CONSTANT)
-    key.Add(plan.units(static_cast<int>(extent.unit())).elements());
+  if (IsOfUnit(extent)) key.Add(plan.units(static_cast<int>(extent.unit())).elements());
   for (const uint64_t dim : operand.shape()) key.Add(dim);
 }
 

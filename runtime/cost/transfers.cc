@@ -28,6 +28,18 @@ double LatencyOf(const Target& target, bool is_all_reduce, const NodeLayout& lay
          steps_between * target.network().step_s();
 }
 
+// Each rank sends each other one its part of `bytes`: nobody passes anything on.
+TransferCost AllToAllCost(const Target& target, double bytes, const NodeLayout& layout) {
+  const double ranks = layout.ranks, piece = bytes / ranks;
+  const double in_node = piece * (layout.most_on_node - 1) /
+                         (target.node().bytes_per_s() * ValueAt(target.node_ramp(), piece, 1));
+  const double between = layout.nodes > 1
+                             ? piece * (ranks - layout.least_on_node) /
+                                   (target.network().bytes_per_s() * ValueAt(target.network_ramp(), piece, 1))
+                             : 0;
+  return {.latency_s = LatencyOf(target, false, layout), .bytes_s = std::max(in_node, between)};
+}
+
 }  // namespace
 
 const Target::Collective* FindMeasured(const Target& target, proto::Opcode opcode, const NodeLayout& layout) {
@@ -45,6 +57,7 @@ TransferCost CollectiveCost(const Target& target, proto::Opcode opcode, uint64_t
   if (layout.ranks <= 1) return {};
   if (const Target::Collective* measured = FindMeasured(target, opcode, layout))
     return MeasuredCost(*measured, static_cast<double>(bytes));
+  if (opcode == proto::ALL_TO_ALL) return AllToAllCost(target, static_cast<double>(bytes), layout);
   const bool is_all_reduce = opcode == proto::ALL_REDUCE;
   const double ranks = layout.ranks, on_node = layout.most_on_node, least = layout.least_on_node;
   // The ranks of a node share what comes from other nodes, each through its own adapter, and pass it on to

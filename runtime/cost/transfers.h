@@ -17,7 +17,8 @@ struct TransferCost {
 };
 
 // A collective over a group that lies so on nodes, whose whole buffers have `bytes` together: as it was
-// measured over such a group, else by its links. Nothing for one rank.
+// measured over such a group, else by its links. Nothing for one rank. Of an all_to_all `bytes` are those of
+// a rank.
 TransferCost CollectiveCost(const Target& target, proto::Opcode opcode, uint64_t bytes,
                             const NodeLayout& layout);
 inline double CollectiveSeconds(const Target& target, proto::Opcode opcode, uint64_t bytes,

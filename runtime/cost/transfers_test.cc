@@ -52,6 +52,15 @@ TEST(TransfersTest, AcrossNodesTheSlowerLevelCounts) {
               kRounding);
 }
 
+TEST(TransfersTest, NobodyPassesOnWhatGoesFromEachToEach) {
+  // `kBytes` are those of a rank: an eighth stays, the rest goes out by its own link.
+  const NodeLayout node{.ranks = 8, .nodes = 1, .most_on_node = 8, .least_on_node = 8};
+  EXPECT_NEAR(Seconds(proto::ALL_TO_ALL, node), 0.001 + 7 * 0.01 + 4.0 * 7 / 8 / 2, kRounding);
+  const NodeLayout world{.ranks = 32, .nodes = 4, .most_on_node = 8, .least_on_node = 8};
+  const double latency = 0.003 + 28 * 0.01 + 3 * 0.1;
+  EXPECT_NEAR(Seconds(proto::ALL_TO_ALL, world), latency + 4e9 * 24 / 32 / 1e8, kRounding);
+}
+
 TEST(TransfersTest, OneRankTalksToNobodyAndCopiesGoTheirOwnWay) {
   EXPECT_EQ(Seconds(proto::ALL_REDUCE, {}), 0);
   EXPECT_NEAR(CopySeconds(TwoLinks(), kBytes), 0.5 + 4, kRounding);

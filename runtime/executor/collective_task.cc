@@ -66,6 +66,40 @@ class ReduceTask final : public CollectiveTask {
   const std::vector<ReducePart> parts_;
 };
 
+class AllToAllTask final : public CollectiveTask {
+ public:
+  AllToAllTask(std::vector<SendPart> sends, std::vector<ReceivePart> receives, uint64_t most_bytes,
+               Communicator& communicator, CollectiveSite site, FailureHandler on_failure)
+      : CollectiveTask(communicator, std::move(site), std::move(on_failure)),
+        sends_(std::move(sends)),
+        receives_(std::move(receives)),
+        most_bytes_(most_bytes) {}
+
+ private:
+  absl::Status Communicate(const CollectiveLabel& label) override {
+    return communicator_.AllToAll({sends_, receives_, most_bytes_}, label);
+  }
+  const std::vector<SendPart> sends_;
+  const std::vector<ReceivePart> receives_;
+  const uint64_t most_bytes_;
+};
+
+std::unique_ptr<HostTask> MakeAllToAll(const proto::Instruction& instruction, const OperandResolver& resolver,
+                                       Communicator& communicator, CollectiveSite site,
+                                       FailureHandler on_failure) {
+  const Moves moves = resolver.Moved(instruction);
+  std::vector<SendPart> sends;
+  for (const MovedPiece& piece : moves.sends)
+    sends.push_back(
+        {resolver.Resolve(instruction.in(piece.operand)).as<char>() + piece.begin, piece.bytes, piece.peer});
+  std::vector<ReceivePart> receives;
+  for (const MovedPiece& piece : moves.receives)
+    receives.push_back(
+        {resolver.Resolve(instruction.out(piece.operand)).as<char>() + piece.begin, piece.bytes, piece.peer});
+  return std::make_unique<AllToAllTask>(std::move(sends), std::move(receives), moves.most_bytes, communicator,
+                                        std::move(site), std::move(on_failure));
+}
+
 std::vector<GatherPart> GatherParts(const proto::Instruction& instruction, const OperandResolver& resolver) {
   std::vector<GatherPart> parts;
   for (int i = 0; i < instruction.in_size(); ++i) {
@@ -101,6 +135,8 @@ absl::StatusOr<std::unique_ptr<HostTask>> MakeCollectiveTask(const proto::Instru
     return std::make_unique<GatherTask>(GatherParts(instruction, resolver), communicator, std::move(site),
                                         std::move(on_failure));
   }
+  if (instruction.opcode() == proto::ALL_TO_ALL)
+    return MakeAllToAll(instruction, resolver, communicator, std::move(site), std::move(on_failure));
   std::vector<ReducePart> parts = ReduceParts(instruction, resolver);
   if (absl::Status status = CheckReductions(parts, {.name = site.place.c_str(), .sequence = 0}); !status.ok())
     return status;

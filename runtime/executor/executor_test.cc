@@ -252,6 +252,7 @@ class FailingCommunicator final : public Communicator {
   absl::Status AllReduce(absl::Span<const ReducePart>, const CollectiveLabel&) override {
     return absl::OkStatus();
   }
+  absl::Status AllToAll(const AllToAllParts&, const CollectiveLabel&) override { return absl::OkStatus(); }
   absl::Status Broadcast(void*, size_t, int, const CollectiveLabel&) override { return absl::OkStatus(); }
   absl::Status Barrier(const CollectiveLabel&) override { return absl::OkStatus(); }
   void Supervise(std::function<InFlight()>, std::function<void(const absl::Status&)> on_failure) override {

@@ -38,6 +38,7 @@ class AloneInAGroup : public Communicator {
   absl::Status AllReduce(absl::Span<const ReducePart> parts, const CollectiveLabel& label) override {
     return ReduceScatter(parts, label);
   }
+  absl::Status AllToAll(const AllToAllParts&, const CollectiveLabel&) override { return absl::OkStatus(); }
   absl::Status Broadcast(void*, size_t, int, const CollectiveLabel&) override { return absl::OkStatus(); }
   absl::Status Barrier(const CollectiveLabel&) override { return absl::OkStatus(); }
   void Abort(absl::Status) override {}

@@ -8,6 +8,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/kernels/gradient_norm/operands.h"
 #include "runtime/plan/plan_clusters.h"
+#include "runtime/plan/size_expr.h"
 #include "runtime/plan/unit_parameters.h"
 #include "runtime/plan/verify_transfers.h"
 
@@ -169,18 +170,24 @@ absl::Status NanTrace::AfterTransfer(const proto::Instruction& instruction) {
   const auto& outs = in_place ? instruction.in() : instruction.out();
   for (int o = 0; o < outs.size(); ++o) {
     const Tensor tensor = executor_.operands().Resolve(outs[o]);
-    const Origins& own = by_operand_[static_cast<size_t>(o)];
+    const Origins& own = SentFor(instruction, o);
     if (!HasFloats(tensor.dtype) || instruction.opcode() == proto::COPY) {
       Set(tensor, own);
       continue;
     }
     const int earliest = NanMarks::EarliestOf(own);
-    if (instruction.opcode() != proto::ALL_GATHER && earliest >= 0 && (summed_ < 0 || earliest < summed_))
-      summed_ = earliest;
+    const bool sums = instruction.opcode() != proto::ALL_GATHER && instruction.opcode() != proto::ALL_TO_ALL;
+    if (sums && earliest >= 0 && (summed_ < 0 || earliest < summed_)) summed_ = earliest;
     FT_ASSIGN_OR_RETURN(const Origins origins, Arrived(instruction, o));
     Set(tensor, origins);
   }
   return absl::OkStatus();
+}
+
+// Of what this rank gives for the `output`-th result of a transfer: any of its operands, where they make no
+// pairs.
+const NanTrace::Origins& NanTrace::SentFor(const proto::Instruction& instruction, int output) const {
+  return instruction.opcode() == proto::ALL_TO_ALL ? taken_ : by_operand_[static_cast<size_t>(output)];
 }
 
 // What the `output`-th floats that a collective has brought are made of.
@@ -188,16 +195,16 @@ absl::StatusOr<NanTrace::Origins> NanTrace::Arrived(const proto::Instruction& in
   const proto::Operand& operand =
       instruction.opcode() == proto::ALL_REDUCE ? instruction.in(output) : instruction.out(output);
   const Tensor tensor = executor_.operands().Resolve(operand);
-  const Origins& own = by_operand_[static_cast<size_t>(output)];
+  const Origins& own = SentFor(instruction, output);
   Origins origins = NanMarks::kNone;
   FT_ASSIGN_OR_RETURN(const NotFinite numbers, Look(operand, tensor));
   for (size_t kind = 0; kind < NanMarks::kKinds; ++kind) {
     if (!Has(numbers, kind)) continue;
     origins[kind] = own[kind] >= 0 ? own[kind] : NanMarks::AnyOf(own);
     if (origins[kind] >= 0) continue;
-    origins[kind] = instruction.opcode() == proto::ALL_GATHER
-                        ? State(operand, tensor, numbers)
-                        : Made(output, numbers, tensor.elements(), NanOrigin::Kind::kReceived, -1);
+    const bool moves = instruction.opcode() == proto::ALL_GATHER || instruction.opcode() == proto::ALL_TO_ALL;
+    origins[kind] = moves ? State(operand, tensor, numbers)
+                          : Made(output, numbers, tensor.elements(), NanOrigin::Kind::kReceived, -1);
   }
   return origins;
 }
@@ -246,7 +253,7 @@ std::string NanTrace::StateText(const proto::Operand& operand, const Tensor& ten
   for (const proto::Port& port : plan_.programs(program_).inputs())
     if (port.operand().buffer_plus_one() == operand.buffer_plus_one())
       return absl::StrCat("input '", port.name(), "'");
-  if (buffer.size().kind() != proto::SizeExpr::CONSTANT) {
+  if (IsOfUnit(buffer.size())) {
     const OperandResolver& operands = executor_.operands();
     const uint32_t unit = buffer.size().unit();
     uint64_t element = static_cast<uint64_t>(tensor.as<char>() - operands.Address(b)) / SizeOf(tensor.dtype) +

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "runtime/device/kernel.h"
+#include "runtime/plan/all_to_all.h"
 #include "runtime/plan/bind.h"
 #include "runtime/plan/plan.pb.h"
 #include "runtime/plan/unit_parameters.h"
@@ -30,12 +31,23 @@ class OperandResolver {
 
   KernelOperands Operands(const proto::Instruction& instruction) const;
 
+  // Whether this rank runs a kernel: some work on what not every rank has.
+  bool Runs(const proto::Instruction& kernel) const {
+    return RunsOn(plan_, bound_.mesh, ShardRank(), kernel);
+  }
+  // What this rank sends and receives in an all_to_all.
+  Moves Moved(const proto::Instruction& transfer) const {
+    return MovesOf(plan_, bound_.mesh, ShardRank(), transfer);
+  }
+
   char* Address(uint32_t buffer) const;
   uint64_t Bytes(uint32_t buffer) const { return bound_.sizes[buffer]; }
   // First element of this rank's slice of a unit.
-  uint64_t SliceBegin(uint32_t unit) const { return bound_.mesh.ShardRank(rank_) * bound_.slices[unit]; }
+  uint64_t SliceBegin(uint32_t unit) const { return ShardRank() * bound_.slices[unit]; }
 
  private:
+  int ShardRank() const { return bound_.mesh.ShardRank(rank_); }
+
   const proto::Plan& plan_;
   const BoundPlan& bound_;
   const UnitParameters parameters_;

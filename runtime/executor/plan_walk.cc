@@ -88,7 +88,7 @@ absl::Status PlanWalk::AddInstruction(int p, int i) {
   const proto::Instruction& instruction = plan_.programs(p).instructions(i);
   Program& program = *programs_[p];
   const bool is_kernel = instruction.opcode() == proto::KERNEL;
-  if (!is_kernel && !IsTransfer(instruction.opcode())) return absl::OkStatus();
+  if (is_kernel ? !resolver_.Runs(instruction) : !IsTransfer(instruction.opcode())) return absl::OkStatus();
   auto info = std::make_unique<CommandInfo>(CommandInfo{.title = InstructionTitle(plan_, instruction),
                                                         .category = instruction.phase(),
                                                         .program = p,
@@ -118,11 +118,28 @@ absl::Status PlanWalk::AddInstruction(int p, int i) {
   return absl::OkStatus();
 }
 
+// What the rank sends itself.
+std::vector<CopyRegion> PlanWalk::OwnPieces(const proto::Instruction& transfer) const {
+  const Moves moves = resolver_.Moved(transfer);
+  const int own = bound_.mesh.ShardRank(rank_);
+  std::vector<CopyRegion> regions;
+  auto from = moves.sends.begin();
+  for (const MovedPiece& to : moves.receives) {
+    if (to.peer != own) continue;
+    while (from->peer != own) ++from;
+    regions.push_back({resolver_.Resolve(transfer.in(from->operand)).as<char>() + from->begin,
+                       resolver_.Resolve(transfer.out(to.operand)).as<char>() + to.begin, to.bytes});
+    ++from;
+  }
+  return regions;
+}
+
 std::vector<CopyRegion> PlanWalk::StandIn(const proto::Instruction& transfer) const {
   std::vector<CopyRegion> regions;
   const auto add = [&](const void* from, void* to, uint64_t bytes) {
     if (from != to && bytes > 0) regions.push_back({from, to, bytes});
   };
+  if (transfer.opcode() == proto::ALL_TO_ALL) return OwnPieces(transfer);
   for (int i = 0; i < transfer.in_size(); ++i) {
     const Tensor in = resolver_.Resolve(transfer.in(i));
     if (transfer.opcode() == proto::ALL_REDUCE) continue;  // in place

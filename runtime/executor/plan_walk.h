@@ -47,6 +47,7 @@ class PlanWalk {
            std::unique_ptr<Memory> arena, std::unique_ptr<Memory> host_arena);
   absl::Status Load();
   absl::Status AddInstruction(int program, int instruction);
+  std::vector<CopyRegion> OwnPieces(const proto::Instruction& transfer) const;
   std::vector<CopyRegion> StandIn(const proto::Instruction& transfer) const;
 
   const proto::Plan& plan_;

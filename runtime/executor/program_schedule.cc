@@ -146,11 +146,12 @@ class ScheduleBuilder {
     }
     switch (instruction.opcode()) {
       case proto::KERNEL:
-        FT_RETURN_IF_ERROR(AddKernel(i));
+        if (context_.resolver.Runs(instruction)) FT_RETURN_IF_ERROR(AddKernel(i));
         break;
       case proto::ALL_GATHER:
       case proto::REDUCE_SCATTER:
       case proto::ALL_REDUCE:
+      case proto::ALL_TO_ALL:
         FT_RETURN_IF_ERROR(AddCollective(i));
         break;
       case proto::COPY:

@@ -53,7 +53,10 @@ std::vector<LinkUse> LinkUses(const proto::Plan& plan, const BoundPlan& bound) {
     const auto runs = static_cast<int64_t>(RunsInStep(plan, program));
     if (runs == 0) continue;
     for (const proto::Instruction& instruction : program.instructions()) {
-      if (!IsCollective(instruction.opcode()) || AxisSize(bound.mesh, instruction.axis()) < 2) continue;
+      // An all_to_all is between ranks that gather, too.
+      if (!IsCollective(instruction.opcode()) || instruction.opcode() == proto::ALL_TO_ALL ||
+          AxisSize(bound.mesh, instruction.axis()) < 2)
+        continue;
       const proto::Axis axis = Canonical(bound.mesh, instruction.axis());
       const auto [found, is_new] =
           collected.try_emplace({axis, instruction.opcode()}, Collected{.use = {}, .calls_by_bytes = {}});

@@ -42,6 +42,7 @@ TEST(LinkUseTest, SizesAndCallsAreThoseOfAStep) {
   using namespace plan_parts;
   proto::Plan plan;
   plan.set_micro_steps(3);
+  plan.add_buffers();
   for (const char* name : {"init", "train_micro", "train_step", "eval_step"}) {
     proto::Program* program = plan.add_programs();
     program->set_name(name);

@@ -29,6 +29,7 @@ proto::SizeExpr ExtentOf(const proto::Plan& plan, const proto::Operand& operand)
     extent = BufferSize(plan, operand);
     if (operand.own_slice()) extent.set_kind(proto::SizeExpr::UNIT_SLICE);
   } else {
+    if (BufferSize(plan, operand).kind() == proto::SizeExpr::SHARE) extent = BufferSize(plan, operand);
     extent.set_value(ShapeBytes(operand));
   }
   return extent;
@@ -37,15 +38,15 @@ proto::SizeExpr ExtentOf(const proto::Plan& plan, const proto::Operand& operand)
 bool SameOnEveryMesh(const proto::Plan& plan, const proto::SizeExpr& a, const proto::SizeExpr& b) {
   if (!Shards(plan)) return SizeInBytes(plan, a, 1) == SizeInBytes(plan, b, 1);
   if (a.kind() != b.kind() || a.value() != b.value()) return false;
-  return a.kind() == proto::SizeExpr::CONSTANT ||
-         plan.units(a.unit()).elements() == plan.units(b.unit()).elements();
+  if (a.kind() == proto::SizeExpr::SHARE) return a.index() == b.index() && a.count() == b.count();
+  return !IsOfUnit(a) || plan.units(a.unit()).elements() == plan.units(b.unit()).elements();
 }
 
 Region RegionOf(const proto::Plan& plan, const proto::Operand& operand) {
   if (!operand.whole() && !operand.own_slice())
     return {.own = false, .bytes = {operand.offset(), operand.offset() + ShapeBytes(operand)}};
   const proto::SizeExpr& size = BufferSize(plan, operand);
-  const bool fixed = size.kind() == proto::SizeExpr::CONSTANT || !Shards(plan);
+  const bool fixed = !IsOfUnit(size) || !Shards(plan);
   if (operand.own_slice() && !fixed) return {.own = true, .bytes = {}};
   return {.own = false, .bytes = {0, fixed ? SizeInBytes(plan, size, 1) : Interval::kEverything}};
 }

@@ -9,8 +9,8 @@
 namespace ft {
 
 // Of an operand that is present. The whole of a buffer has the buffer's size, the own slice of a unit's flat
-// buffer that of a slice, anything else is constant. A product of dimensions that is absurd saturates at
-// 2^60.
+// buffer that of a slice; anything else is constant where it is there at all. A product of dimensions that is
+// absurd saturates at 2^60.
 proto::SizeExpr ExtentOf(const proto::Plan& plan, const proto::Operand& operand);
 
 // Whether two sizes are the same on every mesh that the plan can run on.

@@ -20,7 +20,7 @@
 
 namespace ft {
 
-inline constexpr uint32_t kPlanVersion = 7;
+inline constexpr uint32_t kPlanVersion = 8;
 inline constexpr size_t kPlanHeaderBytes = 32;
 // Larger files are refused unread. The plan of a 70B model has a few megabytes.
 inline constexpr uint64_t kMaxPlanBytes = uint64_t{1} << 29;

@@ -1,10 +1,13 @@
 #include "runtime/plan/rank_share.h"
 
+#include "runtime/plan/all_to_all.h"
 #include "runtime/plan/operand_extent.h"
 #include "runtime/plan/size_expr.h"
 
 namespace ft {
 double ShareOfRank(const proto::Plan& plan, const Mesh& mesh, const proto::Instruction& kernel) {
+  if (const proto::SizeExpr* share = ShareOf(plan, kernel))
+    return HasShare(*share, static_cast<uint64_t>(mesh.shard), 0) ? 1 : 0;
   for (const proto::Operand& operand : kernel.in()) {
     if (operand.buffer_plus_one() == 0 || !(operand.whole() || operand.own_slice())) continue;
     const proto::SizeExpr extent = ExtentOf(plan, operand);

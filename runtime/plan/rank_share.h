@@ -10,7 +10,8 @@
 
 namespace ft {
 
-// The part of a kernel's FLOPs and bytes that falls to one rank: below 1 when it works on slices.
+// The part of a kernel's FLOPs and bytes that falls to one rank: below 1 when it works on slices; 0 where no
+// rank has what it works on, 1 where the first has.
 double ShareOfRank(const proto::Plan& plan, const Mesh& mesh, const proto::Instruction& kernel);
 
 // Bytes of a transfer's whole buffers: what an all_gather makes, what the others take.

@@ -67,10 +67,16 @@ struct Traffic {
   TransferTraffic all_gather;
   TransferTraffic reduce_scatter;
   TransferTraffic all_reduce;
+  TransferTraffic all_to_all;
   TransferTraffic h2d;  // between the memories of one rank
   TransferTraffic d2h;
   // Between ranks.
-  uint64_t total_bytes() const { return all_gather.bytes + reduce_scatter.bytes + all_reduce.bytes; }
+  uint64_t total_bytes() const {
+    return all_gather.bytes + reduce_scatter.bytes + all_reduce.bytes + all_to_all.bytes;
+  }
+  uint64_t collectives() const {
+    return all_gather.count + reduce_scatter.count + all_reduce.count + all_to_all.count;
+  }
 
   void Add(const Traffic& other, uint64_t times);
   friend bool operator==(const Traffic&, const Traffic&) = default;

@@ -10,6 +10,7 @@
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/operand_extent.h"
 #include "runtime/plan/rank_share.h"
+#include "runtime/plan/size_expr.h"
 #include "runtime/plan/verify_transfers.h"
 
 namespace ft {
@@ -24,6 +25,8 @@ TransferTraffic& KindOf(const proto::Instruction& instruction, Traffic& traffic)
       return traffic.reduce_scatter;
     case proto::ALL_REDUCE:
       return traffic.all_reduce;
+    case proto::ALL_TO_ALL:
+      return traffic.all_to_all;
     default:
       return instruction.stream() == proto::H2D ? traffic.h2d : traffic.d2h;
   }
@@ -40,6 +43,8 @@ uint64_t SentBytes(const proto::Plan& plan, const proto::Instruction& instructio
       return OperandBytes(plan, instruction.out(i), shards) * (ranks - 1);
     case proto::ALL_REDUCE:  // a reduce-scatter and an all-gather
       return 2 * OperandBytes(plan, instruction.in(i), shards) * (ranks - 1) / ranks;
+    case proto::ALL_TO_ALL:  // most of it is of others
+      return OperandBytes(plan, instruction.in(i), shards) * (ranks - 1) / ranks;
     default:
       return OperandBytes(plan, instruction.in(i), shards);
   }
@@ -48,7 +53,7 @@ uint64_t SentBytes(const proto::Plan& plan, const proto::Instruction& instructio
 // The unit whose flat buffer is moved by pair `i`; -1 for anything else.
 int UnitOf(const proto::Plan& plan, const proto::Instruction& instruction, int i) {
   const proto::SizeExpr& size = plan.buffers(instruction.in(i).buffer_plus_one() - 1).size();
-  return size.kind() == proto::SizeExpr::CONSTANT ? -1 : static_cast<int>(size.unit());
+  return IsOfUnit(size) ? static_cast<int>(size.unit()) : -1;
 }
 
 }  // namespace
@@ -63,6 +68,7 @@ void Traffic::Add(const Traffic& other, uint64_t times) {
   all_gather.Add(other.all_gather, times);
   reduce_scatter.Add(other.reduce_scatter, times);
   all_reduce.Add(other.all_reduce, times);
+  all_to_all.Add(other.all_to_all, times);
   h2d.Add(other.h2d, times);
   d2h.Add(other.d2h, times);
 }

@@ -4,6 +4,8 @@
 #include <functional>
 #include <numeric>
 
+#include "runtime/plan/size_expr.h"
+
 namespace ft {
 
 uint64_t ElementsOf(const proto::Parameter& parameter) {
@@ -29,7 +31,7 @@ UnitParameters ParametersOfUnits(const proto::Plan& plan) {
 
 bool IsFlat(const proto::Plan& plan, const proto::Operand& operand) {
   if (operand.buffer_plus_one() == 0 || !(operand.whole() || operand.own_slice())) return false;
-  return plan.buffers(operand.buffer_plus_one() - 1).size().kind() != proto::SizeExpr::CONSTANT;
+  return IsOfUnit(plan.buffers(operand.buffer_plus_one() - 1).size());
 }
 
 }  // namespace ft

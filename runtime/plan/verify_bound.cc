@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/describe.h"
+#include "runtime/plan/size_expr.h"
 
 namespace ft {
 namespace {
@@ -30,7 +31,9 @@ absl::Status VerifySize(const proto::Plan& plan, const BoundPlan& bound, uint32_
   using Wide = unsigned __int128;
   const proto::SizeExpr& size = plan.buffers(buffer).size();
   Wide bytes = size.value();
-  if (size.kind() != proto::SizeExpr::CONSTANT) {
+  if (size.kind() == proto::SizeExpr::SHARE && Wide{size.index()} * bound.mesh.shard >= size.count())
+    bytes = 0;
+  if (IsOfUnit(size)) {
     const Wide shards = bound.mesh.shard, block = plan.block_elements();
     const Wide blocks = plan.units(size.unit()).elements() / plan.block_elements();
     const Wide slice = (blocks + shards - 1) / shards * block;

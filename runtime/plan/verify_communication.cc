@@ -20,6 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/size_expr.h"
 #include "runtime/plan/verify_parts.h"
 #include "runtime/plan/verify_place.h"
 #include "runtime/plan/verify_plan.h"
@@ -78,8 +79,7 @@ absl::Status VerifySumsOverTwoAxes(const proto::Plan& plan, int program) {
       for (const proto::Operand& operand : *operands) {
         const auto found = half.find(operand.buffer_plus_one());
         if (operand.buffer_plus_one() == 0) continue;
-        const bool flat =
-            plan.buffers(operand.buffer_plus_one() - 1).size().kind() != proto::SizeExpr::CONSTANT;
+        const bool flat = IsOfUnit(plan.buffers(operand.buffer_plus_one() - 1).size());
         const std::string name = BufferName(plan, operand.buffer_plus_one() - 1);
         if (found != half.end() && !finishes)
           return place.Invalid("it uses buffer ", name, ", which instruction ", found->second,
@@ -96,8 +96,7 @@ absl::Status VerifySumsOverTwoAxes(const proto::Plan& plan, int program) {
     if (!begins) continue;
     const auto& sums = instruction.opcode() == proto::REDUCE_SCATTER ? instruction.out() : instruction.in();
     for (const proto::Operand& sum : sums) {
-      if (plan.buffers(sum.buffer_plus_one() - 1).size().kind() != proto::SizeExpr::CONSTANT)
-        half[sum.buffer_plus_one()] = i;
+      if (IsOfUnit(plan.buffers(sum.buffer_plus_one() - 1).size())) half[sum.buffer_plus_one()] = i;
     }
   }
   if (half.empty()) return absl::OkStatus();

@@ -57,7 +57,7 @@ class ProgramContents {
   absl::Status VerifyInstruction(const proto::Instruction& instruction) {
     for (const proto::Operand& operand : instruction.in()) FT_RETURN_IF_ERROR(Read(operand));
     for (const proto::Operand& operand : instruction.out()) {
-      if (Updates(instruction, operand)) FT_RETURN_IF_ERROR(Read(operand));
+      if (Updates(instruction, operand) || KeepsRest(instruction, operand)) FT_RETURN_IF_ERROR(Read(operand));
     }
     if (instruction.opcode() == proto::ALL_REDUCE) {
       for (const proto::Operand& operand : instruction.in()) Write(operand);
@@ -76,6 +76,11 @@ class ProgramContents {
     }
     const proto::MemoryClass kind = plan_.buffers(operand.buffer_plus_one() - 1).class_();
     return kind == proto::PARAMETERS || kind == proto::OPTIMIZER_STATE;
+  }
+
+  // What moves parameters into a slice leaves what lies between them.
+  bool KeepsRest(const proto::Instruction& instruction, const proto::Operand& operand) const {
+    return instruction.opcode() == proto::ALL_TO_ALL && operand.whole();
   }
 
   // A kernel that fills what lies between parameters writes nothing else of a flat buffer. Returns whether

@@ -2,6 +2,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_clusters.h"
 #include "runtime/plan/unit_parameters.h"
+#include "runtime/plan/verify_all_to_all.h"
 #include "runtime/plan/verify_operands.h"
 #include "runtime/plan/verify_parts.h"
 #include "runtime/plan/verify_place.h"
@@ -74,6 +75,7 @@ absl::Status VerifyKernel(const Place& place, const proto::Instruction& instruct
     return place.Invalid("the kernel ", instruction.kernel(),
                          instruction.cluster_plus_one() == 0 ? " has no cluster to run" : " runs no cluster");
   FT_RETURN_IF_ERROR(VerifyUnitOf(place, instruction));
+  FT_RETURN_IF_ERROR(VerifyShares(place, instruction));
   return VerifyApart(place, instruction);
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/size_expr.h"
 #include "runtime/plan/verify_parts.h"
 #include "runtime/plan/verify_place.h"
 
@@ -18,7 +19,7 @@ constexpr absl::string_view kPort = "inverse_ranks";
 bool SumsUnits(const proto::Plan& plan, const proto::Instruction& instruction) {
   return instruction.opcode() == proto::REDUCE_SCATTER ||
          (instruction.opcode() == proto::ALL_REDUCE &&
-          plan.buffers(instruction.in(0).buffer_plus_one() - 1).size().kind() != proto::SizeExpr::CONSTANT);
+          IsOfUnit(plan.buffers(instruction.in(0).buffer_plus_one() - 1).size()));
 }
 
 // How a program uses 1 / the ranks.

@@ -22,6 +22,8 @@ absl::Status VerifyWhole(const Place& place, const proto::Operand& operand) {
     return place.Invalid(what, " has an offset or a shape");
   if (operand.own_slice() && size.kind() != proto::SizeExpr::UNIT_FULL)
     return place.Invalid(what, ", but only the flat buffer of a whole unit has slices");
+  if (size.kind() == proto::SizeExpr::SHARE)
+    return place.Invalid(what, ", which not every rank has, says no shape");
   const size_t element = SizeOf(static_cast<DType>(operand.dtype()));
   if (size.value() % element != 0 || place.plan.buffers(index).cuda_bytes() % element != 0) {
     return place.Invalid("buffer ", BufferName(place.plan, index), " does not hold whole elements of ",

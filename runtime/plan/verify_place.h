@@ -26,4 +26,12 @@ struct Place {
   }
 };
 
+// Of an operand that is present and lies in a buffer of the plan.
+inline const proto::Buffer& BufferOf(const Place& place, const proto::Operand& operand) {
+  return place.plan.buffers(static_cast<int>(operand.buffer_plus_one()) - 1);
+}
+inline std::string NameOf(const Place& place, const proto::Operand& operand) {
+  return BufferName(place.plan, operand.buffer_plus_one() - 1);
+}
+
 }  // namespace ft

@@ -32,6 +32,7 @@ constexpr uint64_t kMaxBufferBytes = uint64_t{1} << 56;
 constexpr uint64_t kMaxBytesPerElement = 64;
 constexpr uint64_t kMaxSequence = uint64_t{1} << 31;
 constexpr uint32_t kMaxRanks = uint32_t{1} << 24;
+constexpr uint32_t kMaxShares = uint32_t{1} << 20;
 constexpr int kMaxPrograms = 64;
 constexpr int kMaxParameterRank = 8;
 
@@ -135,7 +136,7 @@ absl::Status VerifySize(const proto::Plan& plan, uint32_t index) {
   const proto::SizeExpr& size = plan.buffers(index).size();
   if (!proto::SizeExpr::Kind_IsValid(size.kind()))
     return Invalid("buffer ", BufferName(plan, index), " has a size of an unknown kind");
-  const bool constant = size.kind() == proto::SizeExpr::CONSTANT;
+  const bool constant = !IsOfUnit(size);
   if (size.value() > (constant ? kMaxBufferBytes : kMaxBytesPerElement) || (!constant && size.value() == 0)) {
     return Invalid("buffer ", BufferName(plan, index), " has an impossible size");
   }
@@ -143,6 +144,13 @@ absl::Status VerifySize(const proto::Plan& plan, uint32_t index) {
     return Invalid("buffer ", BufferName(plan, index), " is sized by unit ", size.unit(), " of ",
                    plan.units_size());
   }
+  if (size.kind() != proto::SizeExpr::SHARE) return absl::OkStatus();
+  const proto::Buffer& buffer = plan.buffers(index);
+  if (buffer.persistent() || buffer.space() != proto::DEVICE)
+    return Invalid("buffer ", BufferName(plan, index),
+                   ", which not every rank has, persists or lies in host memory");
+  if (size.index() >= size.count() || size.count() > kMaxShares || size.value() == 0)
+    return Invalid("buffer ", BufferName(plan, index), " is for number ", size.index(), " of ", size.count());
   return absl::OkStatus();
 }
 

@@ -85,13 +85,16 @@ absl::Status VerifyAttention(const Target& target) {
   return absl::OkStatus();
 }
 
+// Kinds of collectives that are measured apart.
+bool IsMeasured(proto::Opcode opcode) { return IsCollective(opcode) && opcode != proto::ALL_TO_ALL; }
+
 std::string NameOf(proto::Opcode opcode) { return absl::AsciiStrToLower(proto::Opcode_Name(opcode)); }
 
 absl::Status VerifyCollectives(const Target& target) {
   std::set<std::tuple<int, uint32_t, uint32_t>> seen;
   for (const Target::Collective& measured : target.collectives()) {
     const uint32_t nodes = measured.nodes(), ranks = measured.ranks_on_node();
-    if (!IsCollective(measured.opcode())) return Impossible("measured collective's kind", measured.opcode());
+    if (!IsMeasured(measured.opcode())) return Impossible("measured collective's kind", measured.opcode());
     const std::string name = absl::StrCat("collectives.", NameOf(measured.opcode()), ".", nodes, "x", ranks);
     if (nodes < 1 || nodes > kMostExtent || ranks < 1 || ranks > kMostRanksOnNode || nodes * ranks < 2 ||
         measured.bytes_per_s().empty() || !seen.emplace(measured.opcode(), nodes, ranks).second)
@@ -106,7 +109,7 @@ absl::Status VerifyCollectives(const Target& target) {
 absl::Status VerifyOverlaps(const Target& target) {
   std::set<int> seen;
   for (const Target::Overlap& overlap : target.overlaps()) {
-    if (!(IsCollective(overlap.opcode()) || overlap.opcode() == proto::COPY) ||
+    if (!(IsMeasured(overlap.opcode()) || overlap.opcode() == proto::COPY) ||
         !seen.insert(overlap.opcode()).second)
       return Impossible("overlap's next kind", overlap.opcode());
     const std::string name = "overlap." + NameOf(overlap.opcode());

@@ -8,6 +8,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/operand_extent.h"
+#include "runtime/plan/verify_all_to_all.h"
 
 namespace ft {
 namespace {
@@ -25,14 +26,6 @@ std::string AxisName(proto::Axis axis) {
   }
 }
 
-const proto::Buffer& BufferOf(const Place& place, const proto::Operand& operand) {
-  return place.plan.buffers(operand.buffer_plus_one() - 1);
-}
-
-std::string NameOf(const Place& place, const proto::Operand& operand) {
-  return BufferName(place.plan, operand.buffer_plus_one() - 1);
-}
-
 //===----------------------------------------------------------------------===//
 // The pairs of a bucket
 //===----------------------------------------------------------------------===//
@@ -40,7 +33,8 @@ std::string NameOf(const Place& place, const proto::Operand& operand) {
 absl::Status VerifyCounts(const Place& place, const proto::Instruction& instruction) {
   const bool in_place = instruction.opcode() == proto::ALL_REDUCE;
   if (instruction.in_size() == 0) return place.Invalid("it moves nothing");
-  if (in_place ? instruction.out_size() != 0 : instruction.out_size() != instruction.in_size()) {
+  const bool makes_pairs = instruction.opcode() != proto::ALL_TO_ALL;
+  if (makes_pairs && instruction.out_size() != (in_place ? 0 : instruction.in_size())) {
     return place.Invalid("it has ", instruction.in_size(), " inputs and ", instruction.out_size(),
                          " outputs, ", in_place ? "but works in place" : "which make no pairs");
   }
@@ -145,7 +139,8 @@ absl::Status VerifyCollective(const Place& place, const proto::Instruction& inst
     if (opcode == proto::ALL_GATHER) FT_RETURN_IF_ERROR(VerifySliceAndWhole(place, in, instruction.out(i)));
     if (opcode == proto::REDUCE_SCATTER)
       FT_RETURN_IF_ERROR(VerifySliceAndWhole(place, instruction.out(i), in));
-    if (opcode != proto::ALL_GATHER && (in.dtype() == proto::I32 || in.dtype() == proto::U8))
+    const bool sums = opcode == proto::REDUCE_SCATTER || opcode == proto::ALL_REDUCE;
+    if (sums && (in.dtype() == proto::I32 || in.dtype() == proto::U8))
       return place.Invalid("ranks cannot sum ", proto::DType_Name(in.dtype()), " (buffer ", NameOf(place, in),
                            ")");
   }
@@ -180,7 +175,8 @@ absl::Status VerifyCopy(const Place& place, const proto::Instruction& instructio
 }  // namespace
 
 bool IsCollective(proto::Opcode opcode) {
-  return opcode == proto::ALL_GATHER || opcode == proto::REDUCE_SCATTER || opcode == proto::ALL_REDUCE;
+  return opcode == proto::ALL_GATHER || opcode == proto::REDUCE_SCATTER || opcode == proto::ALL_REDUCE ||
+         opcode == proto::ALL_TO_ALL;
 }
 
 bool IsTransfer(proto::Opcode opcode) { return IsCollective(opcode) || opcode == proto::COPY; }
@@ -193,8 +189,9 @@ bool RunsBeside(const proto::Instruction& instruction) {
 absl::Status VerifyTransfer(const Place& place, const proto::Instruction& instruction) {
   FT_RETURN_IF_ERROR(VerifyCounts(place, instruction));
   FT_RETURN_IF_ERROR(VerifyMovesApart(place, instruction));
-  return instruction.opcode() == proto::COPY ? VerifyCopy(place, instruction)
-                                             : VerifyCollective(place, instruction);
+  if (instruction.opcode() == proto::COPY) return VerifyCopy(place, instruction);
+  FT_RETURN_IF_ERROR(VerifyCollective(place, instruction));
+  return instruction.opcode() == proto::ALL_TO_ALL ? VerifyAllToAll(place, instruction) : absl::OkStatus();
 }
 
 }  // namespace ft

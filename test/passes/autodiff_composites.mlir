@@ -18,7 +18,8 @@ func.func private @squared(%x: tensor<1x3x4xf32>) -> tensor<1x3x4xf32> attribute
 }
 // Its second operand takes no part.
 func.func private @first(%a: tensor<1x3x4xf32>, %b: tensor<1x3x4xf32>) -> tensor<1x3x4xf32> attributes {ft.composite} {
-  return %a : tensor<1x3x4xf32>
+  %y = ft.neg %a : tensor<1x3x4xf32>
+  return %y : tensor<1x3x4xf32>
 }
 // Has the name that a derivative would have.
 func.func private @squared.grad(%x: tensor<1x3x4xf32>) -> tensor<1x3x4xf32> attributes {ft.composite} {
@@ -52,8 +53,9 @@ func.func @forward(%tokens: tensor<1x3xi32>, %targets: tensor<1x3xi32>) -> tenso
 }
 // The derivatives. What they need they compute again.
 // CHECK: func.func private @first.grad(%[[DY:.*]]: tensor<1x3x4xf32>)
-// CHECK-NEXT: %[[ZERO:.*]] = ft.fill 0.0
-// CHECK-NEXT: return %[[DY]], %[[ZERO]]
+// CHECK-DAG: %[[DA:.*]] = ft.neg %[[DY]]
+// CHECK-DAG: %[[ZERO:.*]] = ft.fill 0.0
+// CHECK: return %[[DA]], %[[ZERO]]
 // CHECK: func.func private @gated.grad_from_0(%[[X:.*]]: tensor<1x3x4xf32>, %[[G:.*]]: tensor<4xf32>, %[[DY:.*]]: tensor<1x3x4xf32>)
 // CHECK-NEXT: %[[R:.*]] = ft.call @squared(%[[X]])
 // CHECK-NEXT: ft.mul %[[DY]], %[[R]]

@@ -30,7 +30,7 @@ ft.parameter @down : tensor<6x4xf32> = #ft.init<normal, 1.0> {layer = "h"}
 ft.parameter @frozen : tensor<4x4xf32> = #ft.init<normal, 1.0> {frozen, layer = "h"}
 ft.parameter @head : tensor<8x4xf32> = #ft.init<normal, 1.0> {layer = "h"}
 
-// UPDATES: ft.unit @h {elements = 3072 : i64}
+// UPDATES: ft.unit @small {elements = 3072 : i64, small}
 // UPDATES: ft.unit @h.muon {elements = 2048 : i64, rule = "muon"}
 // UPDATES: func.func private @muon.direction(
 // UPDATES-LABEL: func.func @train_step
@@ -44,17 +44,15 @@ ft.parameter @head : tensor<8x4xf32> = #ft.init<normal, 1.0> {layer = "h"}
 // UPDATES-NEXT: %[[DO:.*]] = ft.orthogonalize %[[DOWN]]
 // UPDATES-NEXT: %[[P:.*]] = ft.pack %[[UO]], %[[DO]] at [@up, @down] {phase = "optimizer"}
 // UPDATES-NEXT: ft.update @h.muon by @muon(%[[P]], %[[S1]]) states []
-// UPDATES: ft.update @h by @adamw(
+// UPDATES: ft.update @small by @adamw(
 
-// Of slices: gathered whole, and given up behind it.
+// Of slices: each matrix goes to one rank, and comes back.
 // SHARDED: %[[D:.*]] = ft.update @h.muon by @muon.direction({{.*}}) {{.*}} -> !ft.slice<@h.muon, f32>
-// SHARDED-NEXT: %[[W:.*]] = ft.gather %[[D]] {phase = "optimizer"}
-// SHARDED-NEXT: ft.view %[[W]][@up]
-// SHARDED: ft.orthogonalize
-// SHARDED: ft.orthogonalize
-// SHARDED-NEXT: ft.release %[[W]]
-// SHARDED-NEXT: %[[P:.*]] = ft.pack
-// SHARDED-NEXT: ft.update @h.muon by @muon(%[[P]],
+// SHARDED-NEXT: %[[W:.*]]:2 = ft.distribute %[[D]] of [@up, @down] groups [1, 1] {phase = "optimizer"} : (!ft.slice<@h.muon, f32>) -> (tensor<4x6xf32>, tensor<6x4xf32>)
+// SHARDED-NEXT: %[[UO:.*]] = ft.orthogonalize %[[W]]#0 {phase = "optimizer"}
+// SHARDED-NEXT: %[[DO:.*]] = ft.orthogonalize %[[W]]#1 {phase = "optimizer"}
+// SHARDED-NEXT: %[[C:.*]] = ft.collect %[[UO]], %[[DO]] of [@up, @down] groups [1, 1] {phase = "optimizer"} : (tensor<4x6xf32>, tensor<6x4xf32>) -> !ft.slice<@h.muon, f32>
+// SHARDED-NEXT: ft.update @h.muon by @muon(%[[C]],
 
 // What is too small for f16 is in bf16; the smaller side is multiplied with itself.
 // EXPANDED: %[[D:.*]] = ft.update @h.muon {{.*}} -> !ft.flat<@h.muon, bf16>

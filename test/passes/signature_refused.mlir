@@ -15,6 +15,8 @@
 // RUN: not ftc compile %t/same.mlir --strategy=full_shard -o %t/plan.bin 2>&1 | FileCheck %t/same.mlir
 // RUN: not ftc compile %t/length.mlir --strategy=full_shard -o %t/plan.bin 2>&1 | FileCheck %t/length.mlir
 // RUN: not ftc compile %t/large.mlir --strategy=full_shard -o %t/plan.bin 2>&1 | FileCheck %t/large.mlir
+// RUN: not ftc compile %t/program.mlir --strategy=full_shard -o %t/plan.bin 2>&1 | FileCheck %t/program.mlir
+// RUN: not ftc compile %t/parameter.mlir --strategy=full_shard -o %t/plan.bin 2>&1 | FileCheck %t/parameter.mlir
 // RUN: not ls %t/plan.bin
 
 // What a signature cannot be: one line that names the place, and no plan.
@@ -223,3 +225,30 @@ module {
 }
 // CHECK: {{^}}{{.*}}large.mlir:{{[0-9]+:[0-9]+}}: error: an argument of 'tensor<2x4611686018427387904xf32>' is larger than any memory
 // CHECK-NOT: {{.}}
+
+//--- program.mlir
+module {
+  ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.1>
+  // CHECK: program.mlir:[[@LINE+1]]:3: error: @eval_step is what the compiler calls one of its programs; give it another name
+  func.func private @eval_step(%x: tensor<4xf32>) -> tensor<4xf32> attributes {ft.composite} {
+    %y = ft.neg %x : tensor<4xf32>
+    return %y : tensor<4xf32>
+  }
+  func.func @forward(%x: tensor<2x4xf32> {ft.input = "x"}) -> tensor<f32> {
+    %w = ft.get @w : tensor<4xf32>
+    %y = ft.call @eval_step(%w) : (tensor<4xf32>) -> tensor<4xf32>
+    %loss = ft.reduce "sum" %y over [0] : tensor<4xf32> -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+//--- parameter.mlir
+module {
+  // CHECK: parameter.mlir:[[@LINE+1]]:3: error: @init is what the compiler calls one of its programs; give it another name
+  ft.parameter @init : tensor<4xf32> = #ft.init<normal, 0.1>
+  func.func @forward(%x: tensor<2x4xf32> {ft.input = "x"}) -> tensor<f32> {
+    %w = ft.get @init : tensor<4xf32>
+    %loss = ft.reduce "sum" %w over [0] : tensor<4xf32> -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}

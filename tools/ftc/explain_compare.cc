@@ -86,11 +86,10 @@ void TrafficRows(Table& table) {
   row("all_gather", &ft::Traffic::all_gather);
   row("reduce_scatter", &ft::Traffic::reduce_scatter);
   row("all_reduce", &ft::Traffic::all_reduce);
+  row("all_to_all", &ft::Traffic::all_to_all);
   table.Bytes("together", [](const Explained& e) { return e.report.traffic.total.total_bytes(); });
-  table.Row("in collectives", [](const Explained& e) {
-    const ft::Traffic& t = e.report.traffic.total;
-    return fmt::format("{}", t.all_gather.count + t.reduce_scatter.count + t.all_reduce.count);
-  });
+  table.Row("in collectives",
+            [](const Explained& e) { return fmt::format("{}", e.report.traffic.total.collectives()); });
   row("copied from host", &ft::Traffic::h2d);
   row("copied to host", &ft::Traffic::d2h);
 }

@@ -22,6 +22,7 @@ Json TrafficJson(const ft::Traffic& traffic) {
   return {{"all_gather", TransferJson(traffic.all_gather)},
           {"reduce_scatter", TransferJson(traffic.reduce_scatter)},
           {"all_reduce", TransferJson(traffic.all_reduce)},
+          {"all_to_all", TransferJson(traffic.all_to_all)},
           {"h2d", TransferJson(traffic.h2d)},
           {"d2h", TransferJson(traffic.d2h)},
           {"total_bytes", traffic.total_bytes()}};

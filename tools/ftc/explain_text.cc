@@ -93,6 +93,7 @@ void TrafficRow(Out out, const std::string& name, const ft::Traffic& traffic, si
   fmt::format_to(out, "  {:<{}}{:>20}{:>20}{:>20}{:>14}", name, width, cell(traffic.all_gather),
                  cell(traffic.reduce_scatter), cell(traffic.all_reduce),
                  ft::ShortBytes(traffic.total_bytes()));
+  if (traffic.all_to_all.count > 0) fmt::format_to(out, "   all_to_all {}", cell(traffic.all_to_all));
   if (traffic.h2d.count + traffic.d2h.count > 0)
     fmt::format_to(out, "   from host {}, to host {}", cell(traffic.h2d), cell(traffic.d2h));
   fmt::format_to(out, "\n");

@@ -38,6 +38,8 @@ std::string SizeText(const ft::proto::Plan& plan, const ft::proto::SizeExpr& siz
       return fmt::format("{} B x whole of {}", size.value(), UnitName(plan, size.unit()));
     case ft::proto::SizeExpr::UNIT_SLICE:
       return fmt::format("{} B x slice of {}", size.value(), UnitName(plan, size.unit()));
+    case ft::proto::SizeExpr::SHARE:
+      return fmt::format("{} B where a rank has number {} of {}", size.value(), size.index(), size.count());
     default:
       return fmt::format("{} B", size.value());
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "runtime/plan/verify_transfers.h"
 
 namespace ft {
 namespace {
@@ -30,10 +31,8 @@ ReportedInstruction Reported(const CommandInfo& info, const proto::Plan& plan) {
   reported.program = plan.programs(info.program).name();
   reported.instruction = info.instruction;
   reported.layer = instruction->layer();
-  const bool communicates = instruction->opcode() == proto::ALL_GATHER ||
-                            instruction->opcode() == proto::REDUCE_SCATTER ||
-                            instruction->opcode() == proto::ALL_REDUCE;
-  if (communicates && info.category != "wait") reported.axis = AxisName(instruction->axis());
+  if (IsCollective(instruction->opcode()) && info.category != "wait")
+    reported.axis = AxisName(instruction->axis());
   return reported;
 }
 

@@ -21,6 +21,7 @@ class NullCommunicator final : public Communicator {
   absl::Status AllReduce(absl::Span<const ReducePart>, const CollectiveLabel&) override {
     return absl::OkStatus();
   }
+  absl::Status AllToAll(const AllToAllParts&, const CollectiveLabel&) override { return absl::OkStatus(); }
   absl::Status Broadcast(void*, size_t, int, const CollectiveLabel&) override { return absl::OkStatus(); }
   absl::Status Barrier(const CollectiveLabel&) override { return absl::OkStatus(); }
   void Abort(absl::Status) override {}

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/first_failure.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/own_parts.h"
 #include "runtime/collective/tree_sum.h"
 
 namespace ft {
@@ -36,6 +37,14 @@ class LocalCommunicator : public Communicator {
 
   absl::Status AllReduce(absl::Span<const ReducePart> parts, const CollectiveLabel& label) override {
     return ReduceScatter(parts, label);
+  }
+
+  absl::Status AllToAll(const AllToAllParts& parts, const CollectiveLabel& label) override {
+    FT_RETURN_IF_ERROR(state_.status());
+    ForEachOwn(parts, 0, [](const SendPart& from, const ReceivePart& to) {
+      if (to.bytes > 0) std::memcpy(to.dst, from.src, to.bytes);
+    });
+    return absl::OkStatus();
   }
 
   absl::Status Broadcast(void* data, size_t bytes, int root, const CollectiveLabel& label) override {

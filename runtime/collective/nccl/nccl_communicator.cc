@@ -12,6 +12,8 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/nccl/device_memory.h"
 #include "runtime/collective/nccl/rank_ordered_sum.h"
+#include "runtime/collective/nccl/transfers.h"
+#include "runtime/collective/own_parts.h"
 #include "runtime/collective/tree_sum.h"
 #include "runtime/device/device.h"
 
@@ -77,6 +79,25 @@ class NcclCommunicator final : public Communicator, private Watched {
       if (options_.deterministic) return ordered_.AllReduce(parts, stream_);
       return Reduce(parts, [&](NcclApi& api, CommHandle comm, const ReducePart& part) {
         return api.AllReduce(part.src, part.dst, part.count, TypeOf(part.dtype), kSum, comm, stream_);
+      });
+    });
+  }
+
+  absl::Status AllToAll(const AllToAllParts& parts, const CollectiveLabel& label) override {
+    return Enqueue(label, [&] {
+      absl::Status copied;
+      ForEachOwn(parts, options_.rank, [&](const SendPart& from, const ReceivePart& to) {
+        if (copied.ok() && to.bytes > 0)
+          copied = options_.cuda.driver->CopyAsync(to.dst, from.src, to.bytes, stream_);
+      });
+      FT_RETURN_IF_ERROR(copied);
+      return handle_->Group([&](NcclApi& api, CommHandle comm) {
+        Transfers transfers(api, comm, stream_);
+        for (const SendPart& part : parts.sends)
+          if (part.peer != options_.rank) transfers.Send(part.src, part.bytes, part.peer);
+        for (const ReceivePart& part : parts.receives)
+          if (part.peer != options_.rank) transfers.Receive(part.dst, part.bytes, part.peer);
+        return transfers.result();
       });
     });
   }

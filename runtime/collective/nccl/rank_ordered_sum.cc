@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/nccl/transfers.h"
 #include "runtime/collective/rounds/bucket.h"
 
 namespace ft::nccl {
@@ -15,28 +16,6 @@ const std::byte* Source(const ReducePart& part, size_t at) {
   return static_cast<const std::byte*>(part.src) + at;
 }
 std::byte* Destination(const ReducePart& part, size_t at) { return static_cast<std::byte*>(part.dst) + at; }
-
-// The sends and receives of one group; the first error stays.
-class Transfers {
- public:
-  Transfers(NcclApi& api, CommHandle comm, void* stream) : api_(api), comm_(comm), stream_(stream) {}
-
-  void Send(const void* src, size_t bytes, int peer) {
-    if (result_ == kSuccess) result_ = Settled(api_.Send(src, bytes, kInt8, peer, comm_, stream_));
-  }
-  void Receive(void* dst, size_t bytes, int peer) {
-    if (result_ == kSuccess) result_ = Settled(api_.Recv(dst, bytes, kInt8, peer, comm_, stream_));
-  }
-  Result result() const { return result_; }
-
- private:
-  static Result Settled(Result result) { return result == kInProgress ? kSuccess : result; }
-
-  NcclApi& api_;
-  const CommHandle comm_;
-  void* const stream_;
-  Result result_ = kSuccess;
-};
 
 // In the order rank + 1, rank + 2, ...: no rank is spoken to by all at once.
 template <typename Visit>

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/first_failure.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/own_parts.h"
 #include "runtime/collective/tree_sum.h"
 
 namespace ft::nccl {
@@ -34,6 +35,14 @@ class SingleRankCommunicator final : public Communicator {
 
   absl::Status AllReduce(absl::Span<const ReducePart> parts, const CollectiveLabel& label) override {
     return ReduceScatter(parts, label);
+  }
+
+  absl::Status AllToAll(const AllToAllParts& parts, const CollectiveLabel& label) override {
+    absl::Status status = state_.status();
+    ForEachOwn(parts, 0, [&](const SendPart& from, const ReceivePart& to) {
+      if (status.ok()) status = Copy(to.dst, from.src, to.bytes);
+    });
+    return status;
   }
 
   absl::Status Broadcast(void* data, size_t bytes, int root, const CollectiveLabel& label) override {

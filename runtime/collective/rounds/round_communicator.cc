@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/own_parts.h"
 #include "runtime/collective/rounds/bucket.h"
 #include "runtime/collective/tree_sum.h"
 
@@ -18,7 +19,14 @@ namespace {
 // Below this many bytes over all ranks every rank sums everything itself: one round instead of two.
 constexpr size_t kDirectBytes = size_t{64} << 10;
 
-enum class Operation : uint32_t { kAllGather = 1, kReduceScatter, kAllReduce, kBroadcast, kBarrier };
+enum class Operation : uint32_t {
+  kAllGather = 1,
+  kReduceScatter,
+  kAllReduce,
+  kBroadcast,
+  kBarrier,
+  kAllToAll
+};
 
 template <typename Part>
 const std::byte* Source(const Part& part, size_t at) {
@@ -103,6 +111,31 @@ class RoundCommunicator : public Communicator {
     return absl::OkStatus();
   }
 
+  absl::Status AllToAll(const AllToAllParts& parts, const CollectiveLabel& label) override {
+    FT_RETURN_IF_ERROR(exchange_->status());
+    const RoundHeader header = NextHeader(Operation::kAllToAll, 0, parts.most_bytes, label);
+    ForEachOwn(parts, rank(),
+               [](const SendPart& from, const ReceivePart& to) { Copy(to.dst, from.src, to.bytes); });
+    for (size_t begin = 0; begin < parts.most_bytes; begin += exchange_->piece_capacity()) {
+      const size_t end = std::min(parts.most_bytes, begin + exchange_->piece_capacity());
+      FT_RETURN_IF_ERROR(ExchangePieces(header, end - begin, [&](int reader, std::byte* out) {
+        ForEachPieceOf(parts.sends, reader, begin, end,
+                       [&](const SendPart& part, size_t at, size_t behind, size_t n) {
+                         Copy(out + behind, Source(part, at), n);
+                       });
+      }));
+      for (int writer = 0; writer < size(); ++writer) {
+        if (writer == rank()) continue;
+        ForEachPieceOf(parts.receives, writer, begin, end,
+                       [&](const ReceivePart& part, size_t at, size_t behind, size_t n) {
+                         Copy(static_cast<std::byte*>(part.dst) + at, exchange_->Inbox(writer) + behind, n);
+                       });
+      }
+      FT_RETURN_IF_ERROR(exchange_->Finish());
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Broadcast(void* data, size_t bytes, int root, const CollectiveLabel& label) override {
     FT_RETURN_IF_ERROR(exchange_->status());
     if (root < 0 || root >= size()) {
@@ -167,6 +200,20 @@ class RoundCommunicator : public Communicator {
       arrived(peer);
     }
     return absl::OkStatus();
+  }
+
+  // Calls visit(part, offset in the part, offset behind `begin`, bytes) for what lies in [begin, end) of the
+  // parts of one peer, laid one behind the other.
+  template <typename Part, typename Visit>
+  static void ForEachPieceOf(absl::Span<const Part> parts, int peer, size_t begin, size_t end,
+                             const Visit& visit) {
+    size_t part_begin = 0;
+    for (const Part& part : parts) {
+      if (part.peer != peer) continue;
+      const size_t from = std::max(begin, part_begin), to = std::min(end, part_begin + part.bytes);
+      if (from < to) visit(part, from - part_begin, from - begin, to - from);
+      part_begin += part.bytes;
+    }
   }
 
   // Gives each other rank what fill(rank, where to) leaves there, `bytes` at most, and waits for theirs.

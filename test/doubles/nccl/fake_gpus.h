@@ -127,6 +127,9 @@ class WaitingCommunicator final : public Communicator {
   absl::Status AllReduce(absl::Span<const ReducePart> parts, const CollectiveLabel& label) override {
     return Wait(label, [&] { return inner_->AllReduce(parts, label); });
   }
+  absl::Status AllToAll(const AllToAllParts& parts, const CollectiveLabel& label) override {
+    return Wait(label, [&] { return inner_->AllToAll(parts, label); });
+  }
   absl::Status Broadcast(void* data, size_t bytes, int root, const CollectiveLabel& label) override {
     return Wait(label, [&] { return inner_->Broadcast(data, bytes, root, label); });
   }

@@ -80,7 +80,7 @@ class Timing {
     for (const int p : programs_)
       for (const proto::Instruction& instruction : plan_.programs(p).instructions()) {
         const size_t place = at++;
-        if (instruction.opcode() != proto::KERNEL) continue;
+        if (instruction.opcode() != proto::KERNEL || ShareOfRank(plan_, mesh, instruction) == 0) continue;
         const uint64_t key = KernelKey(plan_, instruction);
         Target::TimedKernel& timed = by_key[key];
         const int count = ++counts[key];

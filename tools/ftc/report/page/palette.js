@@ -24,6 +24,7 @@ const palette = {
     all_gather: 'var(--c0)',
     reduce_scatter: 'var(--c1)',
     all_reduce: 'var(--c2)',
+    all_to_all: 'var(--c5)',
     h2d: 'var(--c4)',
     d2h: 'var(--c3)'
   },

@@ -2,7 +2,7 @@
 
 const trafficKinds = [
   ['all_gather', 'gathered'], ['reduce_scatter', 'reduce-scattered'], ['all_reduce', 'all-reduced'],
-  ['h2d', 'from host memory'], ['d2h', 'to host memory']
+  ['all_to_all', 'sent where it is computed on'], ['h2d', 'from host memory'], ['d2h', 'to host memory']
 ];
 const trafficRows = 40;
 
@@ -17,7 +17,8 @@ function trafficOf(plan) {
 function drawTraffic(container, plan) {
   const {traffic} = plan.explain, rows = trafficOf(plan);
   const bytesOf = (row) => d3.sum(trafficKinds, ([kind]) => row.traffic[kind].bytes);
-  const collectives = d3.sum(['all_gather', 'reduce_scatter', 'all_reduce'], (kind) => traffic[kind].count);
+  const collectives =
+      d3.sum(['all_gather', 'reduce_scatter', 'all_reduce', 'all_to_all'], (kind) => traffic[kind].count);
   container.append(element(
       'p', {class: 'note'},
       `A rank sends ${format.bytes(traffic.total_bytes)} in a step, in ${
