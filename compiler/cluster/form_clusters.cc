@@ -3,6 +3,7 @@
 // that can run as one kernel, and their bodies. Refused: an elementwise op, a conversion or a reduction that
 // no body can have.
 #include "compiler/cluster/groups.h"
+#include "compiler/cluster/moves.h"
 #include "compiler/cluster/passes.h"
 #include "compiler/codegen/ptx_kernel.h"
 #include "dialects/ft/composites.h"
@@ -100,35 +101,6 @@ private:
   std::map<std::pair<const void *, std::string>, func::FuncOp> functions;
 };
 
-// Whether a parameter that `op` reads is given up before `reader`.
-bool isGivenUp(Operation *op, Operation *reader) {
-  auto view = op->getOperand(0).getDefiningOp<mlir::ft::ViewOp>();
-  return view && llvm::any_of(view.getFlat().getUsers(), [&](Operation *user) {
-           return !isMemoryEffectFree(user) && op->isBeforeInBlock(user) && user->isBeforeInBlock(reader);
-         });
-}
-
-// A cluster repeats an element in a register: whoever reads what was repeated repeats it anew, so that it
-// need not be kept.
-void repeatForEachReader(Block &block) {
-  for (auto broadcast : llvm::make_early_inc_range(block.getOps<mlir::ft::BroadcastOp>())) {
-    SmallVector<Operation *> readers(broadcast->user_begin(), broadcast->user_end());
-    if (readers.size() < 2)
-      continue;
-    for (Operation *reader : llvm::SetVector<Operation *>(readers.begin(), readers.end()))
-      if (mayBeMember(reader) && !isGivenUp(broadcast, reader)) {
-        OpBuilder builder(reader);
-        auto own = cast<mlir::ft::BroadcastOp>(builder.clone(*broadcast));
-        own->setLoc(reader->getLoc());
-        mlir::ft::setLayer(own, mlir::ft::getLayer(reader));
-        mlir::ft::setPhase(own, mlir::ft::getPhase(reader).getValue());
-        reader->replaceUsesOfWith(broadcast, own);
-      }
-    if (broadcast.use_empty())
-      broadcast.erase();
-  }
-}
-
 // Reductions of dimensions that are not beside each other become two, the first of what lies last. Sums are
 // in f32 until they are whole.
 void splitReductions(Block &block) {
@@ -203,10 +175,13 @@ struct FormClustersPass : impl::FormClustersPassBase<FormClustersPass> {
     for (func::FuncOp program : llvm::to_vector(mlir::ft::programsOf(getOperation()))) {
       Block &block = program.getBody().front();
       eraseStops(block);
-      eraseUnread(block);
       splitReductions(block);
+      simplifyMoves(block);
+      eraseUnread(block);
       repeatForEachReader(block);
-      for (const PlacedGroup &group : formGroups(block, clusterOps, bodies))
+      SmallVector<PlacedGroup> groups = formGroups(block, clusterOps, bodies);
+      readReshaped(groups);
+      for (const PlacedGroup &group : groups)
         if (group.computes)
           maker.make(group);
         else

@@ -103,17 +103,23 @@ public:
   }
 
 private:
+  // What only moves elements waits for a reader that computes, if it has several.
   void mergeAlong(llvm::function_ref<bool(unsigned maker, unsigned reader)> wanted) {
     for (unsigned number = 0; number < ops.size(); ++number)
       if (!groups[groupOf[number]].closed)
         for (Value operand : ops[number]->getOperands())
           if (auto maker = numbers.find(operand.getDefiningOp());
-              maker != numbers.end() && wanted(maker->second, number))
+              maker != numbers.end() && wanted(maker->second, number) &&
+              (ops[maker->second]->hasOneUse() || anyComputes(maker->second, number)))
             merge(groupOf[maker->second], groupOf[number]);
   }
 
+  bool anyComputes(unsigned a, unsigned b) const {
+    return computing(groups[groupOf[a]]) + computing(groups[groupOf[b]]) > 0;
+  }
+
   // Neighbours that read the same, which is read once then: the parts of a derivative that share nothing
-  // else.
+  // else. What only moves elements would be written once more.
   void mergeReaders() {
     llvm::DenseMap<Value, unsigned> readers; // the last of each value
     for (unsigned number = 0; number < ops.size(); ++number)
@@ -121,7 +127,8 @@ private:
         if (isConstant(operand)) // everybody has it
           continue;
         if (auto before = readers.find(operand);
-            before != readers.end() && runOf[before->second] == runOf[number])
+            before != readers.end() && runOf[before->second] == runOf[number] &&
+            computing(groups[groupOf[before->second]]) > 0 && computing(groups[groupOf[number]]) > 0)
           merge(groupOf[before->second], groupOf[number]);
         readers[operand] = number;
       }

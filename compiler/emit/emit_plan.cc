@@ -77,8 +77,6 @@ LogicalResult emitInput(ModuleOp module, const ModelInput &input, proto::Input &
 
 /// Whether it goes with the sequences of a plan: of their length; labels choose among the vocabulary.
 bool fitsSequences(const proto::Plan &plan, const proto::Input &input) {
-  if (plan.vocab_size() == 0)
-    return false;
   if (input.filling() == proto::Input::LENGTHS)
     return true;
   bool isVocabulary = input.ids_below() == 0 || input.ids_below() == plan.vocab_size();
@@ -89,7 +87,7 @@ bool fitsSequences(const proto::Plan &plan, const proto::Input &input) {
 /// tensors, and so is what another input is filled by already.
 void emitSequences(proto::Plan &plan) {
   plan.set_seq_len(1);
-  auto first = llvm::find_if(plan.inputs(), hasTokens);
+  auto first = plan.vocab_size() > 0 ? llvm::find_if(plan.inputs(), hasTokens) : plan.inputs().end();
   if (first != plan.inputs().end())
     plan.set_seq_len(first->shape(1));
   llvm::SmallDenseSet<int> filled;

@@ -67,7 +67,7 @@ bool holdsIds(BlockArgument input) {
 }
 
 /// The rows of the table in which the tokens are looked up, unless the module says it; 0 when nothing is
-/// filled by tokens.
+/// filled by tokens, as `targets` that nothing chooses by.
 FailureOr<int64_t> findVocabulary(ModuleOp module, func::FuncOp forward, ArrayRef<Choice> choices) {
   if (Attribute attr = module->getAttr(kVocabSizeAttr)) {
     auto size = dyn_cast<IntegerAttr>(attr);
@@ -86,7 +86,8 @@ FailureOr<int64_t> findVocabulary(ModuleOp module, func::FuncOp forward, ArrayRe
     module->setAttr(kVocabSizeAttr, Builder(module.getContext()).getI64IntegerAttr(choice.rows));
     return choice.rows;
   }
-  if (inputName(forward, tokens.getArgNumber()) == kInputIdsInput)
+  StringRef name = inputName(forward, tokens.getArgNumber());
+  if (name == kInputIdsInput || name == kTargetsInput) // numbers, not ids
     return 0;
   return forward.emitError()
          << "no ft.embedding looks up the tokens, so the vocabulary is unknown; set the module's attribute '"
@@ -155,6 +156,12 @@ LogicalResult checkLookups(ModuleOp module, func::FuncOp forward) {
       inputs[argument.getArgNumber()].isShifted |= choice.isTarget && !isWholeInput(choice.ids);
     }
   }
+  for (BlockArgument argument : forward.getArguments()) // targets may be computed of it
+    if (llvm::any_of(choices, [&](Choice choice) {
+          return choice.isTarget && holdsIds(argument) &&
+                 choice.ids.getParentBlock() == argument.getOwner() && dependsOn(choice.ids, argument);
+        }))
+      targets.insert(argument.getArgNumber());
   // What a loss leaves out must not choose a row elsewhere.
   for (auto [number, input] : llvm::enumerate(inputs)) {
     if (targets.contains(number) && !others.contains(number) && input.idsBelow > 0)

@@ -3,6 +3,8 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/Twine.h"
 
+#include "runtime/plan/plan_file.h"
+
 #include <algorithm>
 
 namespace ft::compiler {
@@ -116,6 +118,8 @@ absl::Status checkSource(llvm::StringRef text, llvm::StringRef name) {
 }
 
 absl::Status checkModelSource(llvm::StringRef text, llvm::StringRef name) {
+  if (::ft::BeginsLikePlan({text.data(), text.size()}))
+    return refuse(text, 0, name, "it is a plan, not a model; give the model that it was compiled from");
   if (isBytecode(text))
     return refuse(text, 0, name, "it is MLIR bytecode, a model is MLIR text; ft-opt writes it as text");
   return checkSource(text, name);

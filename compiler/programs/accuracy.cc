@@ -89,7 +89,7 @@ void addAccuracy(func::FuncOp function) {
     setLayer(op, getLayer(loss));
   SmallVector<NamedAttribute> attributes = {
       builder.getNamedAttr(kOutputAttr, builder.getStringAttr(kAccuracy))};
-  if (countedTargets(function) == logits.targets)
+  if (countedTargets(function) == logits.targets && countedInput(function))
     attributes.push_back(builder.getNamedAttr(kCountedAttr, builder.getUnitAttr()));
   unsigned number = function.getNumResults();
   (void)function.insertResult(number, accuracy.getType(), builder.getDictionaryAttr(attributes));
@@ -99,7 +99,7 @@ void addAccuracy(func::FuncOp function) {
 void markCrossEntropy(func::FuncOp function) {
   Operation *loss = crossEntropyOf(function.getBody().front().getTerminator()->getOperand(0));
   Value targets = loss ? targetsOf(loss) : Value();
-  if (targets && targets == countedTargets(function))
+  if (targets && targets == countedTargets(function) && countedInput(function))
     function.setResultAttr(0, kCountedAttr, UnitAttr::get(function.getContext()));
 }
 

@@ -20,7 +20,7 @@ using mlir::ft::MulOp;
 
 // How many of the targets may count: not those that the model leaves out, whatever the data has.
 int64_t mayCount(Value targets, BlockArgument input) {
-  std::optional<IdPlaces> places = placesIn(targets, input);
+  std::optional<IdPlaces> places = input ? placesIn(targets, input) : std::nullopt;
   int64_t all = cast<RankedTensorType>(targets.getType()).getNumElements(), leftOut = 0;
   // All rows leave out as many.
   for (int64_t i = 0; places && i < all / places->rows; ++i)

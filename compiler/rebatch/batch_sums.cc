@@ -1,6 +1,7 @@
 #include "compiler/rebatch/batch_sums.h"
 
 #include "dialects/ft/elementwise.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
@@ -36,6 +37,12 @@ public:
     }
     if (auto product = dyn_cast<MatmulOp>(op))
       return visitProduct(product);
+    if (auto shares = dyn_cast<SoftmaxOp>(op); shares && extents.changes(lastOf(shares.getX())))
+      return of(shares.getX()) == 0 ? set(op, -1) : refuse(op);
+    if (takesSome(op))
+      return op->emitOpError(
+          "keeps the batch from changing: it takes a number of rows of the batch that does not "
+          "change with it");
     return visitElements(op);
   }
 
@@ -52,6 +59,16 @@ private:
 
   int64_t changing(Value x, ArrayRef<int64_t> dims) const {
     return llvm::count_if(dims, [&](int64_t dim) { return extents.changes({x, dim}); });
+  }
+
+  // A fixed number of rows, where there would be others, or none, in another batch.
+  bool takesSome(Operation *op) const {
+    if (auto look = dyn_cast<EmbeddingOp>(op))
+      return extents.changes({look.getTable(), 0}) && !extents.anyChanges(look.getIds());
+    if (auto gather = dyn_cast<GatherElementsOp>(op))
+      return extents.changes(lastOf(gather.getX())) && !extents.anyChanges(gather.getIds());
+    auto sort = dyn_cast<ArgsortOp>(op);
+    return sort && extents.changes(lastOf(sort.getX())) && !extents.changes(lastOf(sort.getResult()));
   }
 
   static Dimension lastOf(Value value) {
@@ -135,6 +152,9 @@ private:
     double old = cast<ScaleOp>(op).getParameter(), scaled = old * factor(of(op->getOperand(0)));
     double elements = std::round(1 / scaled);
     const bool wereElements = 1 / std::round(1 / old) == old;
+    const auto counted = static_cast<int64_t>(std::round(1 / old));
+    if (wereElements && oldBatch > 2 && counted % oldBatch == oldBatch - 1)
+      return op->emitOpError("keeps the batch from changing: it divides by one less than a number of rows");
     if (wereElements && std::abs(1 / scaled - elements) <= 1e-9 * std::abs(elements))
       scaled = 1 / elements;
     op->setAttr(ScaleOp::row().parameters[0], Builder(op->getContext()).getF64FloatAttr(scaled));
@@ -147,14 +167,36 @@ private:
       return success();
     for (NamedAttribute attribute : op->getAttrs()) {
       auto number = dyn_cast<FloatAttr>(attribute.getValue());
-      if (number && number.getValueAsDouble() > 1 && isExtent(op, number.getValueAsDouble()))
+      if (number && (isExtent(op, number.getValueAsDouble()) || isLastRow(op, number.getValueAsDouble())))
         return op->emitOpError("keeps the batch from changing: ")
                << attribute.getName() << " is a number of rows that changes with it";
     }
     return success();
   }
 
+  // What numbers of rows are made into, such as those in reverse order.
+  bool isLastRow(Operation *op, double number) const {
+    return std::abs(number) > 0 && numbersRows(op->getOperand(0)) && isExtent(op, std::abs(number) + 1);
+  }
+
+  // Whether ids are numbers of rows of the batch, or computed of them.
+  bool numbersRows(Value ids) const {
+    llvm::SetVector<Value> reached;
+    reached.insert(ids);
+    for (size_t i = 0; i < reached.size(); ++i) {
+      Operation *op = reached[i].getDefiningOp();
+      if (!op || isFloat(reached[i]))
+        continue;
+      if (isa<IotaOp>(op) && extents.anyChanges(reached[i]))
+        return true;
+      reached.insert(op->operand_begin(), op->operand_end());
+    }
+    return false;
+  }
+
   bool isExtent(Operation *op, double number) const {
+    if (number <= 1)
+      return false;
     auto tensor = cast<RankedTensorType>(op->getResult(0).getType());
     for (auto [i, extent] : llvm::enumerate(tensor.getShape()))
       if (extents.changes({op->getResult(0), static_cast<int64_t>(i)}) && double(extent) == number)

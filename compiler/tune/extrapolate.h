@@ -24,7 +24,8 @@ struct Sample {
 };
 
 /// Of a model with `blocks` layers, when that of `less` has `kept` of them and that of `more` one more: each
-/// further one adds as much, but for what ranks do in turn, which grows by steps.
+/// further one adds as much, but for the time of what ranks do in turn, which grows by steps. Its bytes are
+/// taken to grow evenly, as they do over many layers.
 TuneTrial extrapolated(Sample less, Sample more, int64_t kept, int64_t blocks);
 
 } // namespace ft::compiler

@@ -9,6 +9,7 @@ def Ft_FillOp : Ft_Op<"fill", [ExtentsOfResult, Pure, Precision, DeclareOpInterf
   let arguments = (ins F64Attr:$value);
   let results = (outs Ft_FloatTensor:$result);
   let assemblyFormat = "custom<Real>($value) attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def Ft_IotaOp : Ft_ComputeOp<"iota", [ExtentsOfResult, CheapToRecompute], [], []> {

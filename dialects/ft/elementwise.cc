@@ -114,12 +114,6 @@ LogicalResult verifyShapes(const ElementwiseRow &row, Operation *op) {
                          "the shape of " + operandName(whole));
 }
 
-// What a parameter may be: floats are f32 when they are computed with, integers those of the type, up to what
-// f64 counts.
-double mostOf(Type element) {
-  return isFloat(element) ? 0x1.fffffep127 : element.isInteger(32) ? 0x1p31 - 1 : 0x1p53;
-}
-
 LogicalResult verifyParameters(const ElementwiseRow &row, Operation *op) {
   Type element = tensor(op->getResult(0).getType()).getElementType();
   for (int i = 0; i < row.num_parameters(); ++i) {
@@ -127,11 +121,8 @@ LogicalResult verifyParameters(const ElementwiseRow &row, Operation *op) {
     if (!value || !value.getType().isF64())
       return op->emitOpError() << "needs '" << row.parameters[i] << "', a number";
     double number = value.getValueAsDouble();
-    if (!std::isfinite(number) || std::abs(number) > mostOf(element)) {
-      InFlightDiagnostic error = op->emitOpError()
-                                 << row.parameters[i] << " is " << number << "; expected a number ";
-      return element.isInteger(64) ? error << "of at most 2^53" : error << "that " << element << " holds";
-    }
+    if (failed(verify::isHeldBy(op, row.parameters[i], number, element)))
+      return failure();
     if (!isFloat(element) && number != std::floor(number))
       return op->emitOpError() << row.parameters[i] << " is " << number
                                << "; expected an integer, as the operand's elements";

@@ -2,6 +2,7 @@
 
 #include "dialects/ft/dialect.h"
 #include "dialects/ft/elementwise.h"
+#include "dialects/ft/layer.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::ft {
@@ -83,11 +84,25 @@ void addSources(Value ids, IdSources &sources, llvm::SmallDenseSet<Value> &seen)
     addSources(value, sources, seen);
 }
 
-/// Whether all ids are of one input that data fills.
-bool areOfOneInput(func::FuncOp function, Value ids) {
+/// The input of which all ids are taken as they stand, one that data fills; else null.
+BlockArgument onlyInput(func::FuncOp function, Value ids) {
   IdSources sources = sourcesOfIds(ids);
-  return sources.inputs.size() == 1 && sources.below == 0 && !sources.isComputed &&
-         !isConstantInput(function, sources.inputs.front().getArgNumber());
+  bool isOne = sources.inputs.size() == 1 && sources.below == 0 && !sources.isComputed &&
+               !isConstantInput(function, sources.inputs.front().getArgNumber());
+  return isOne ? sources.inputs.front() : BlockArgument();
+}
+
+/// Whether two values are computed alike.
+bool areAlike(Value a, Value b) {
+  if (a == b)
+    return true;
+  Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
+  if (!x || !y || cast<OpResult>(a).getResultNumber() != cast<OpResult>(b).getResultNumber())
+    return false;
+  auto areEqual = [](Value left, Value right) { return success(areAlike(left, right)); };
+  return OperationEquivalence::isEquivalentTo(x, y, areEqual, /*markEquivalent=*/nullptr,
+                                              OperationEquivalence::IgnoreLocations |
+                                                  OperationEquivalence::IgnoreDiscardableAttrs);
 }
 
 /// What all cross entropies of a function read; null where there are none, or they differ.
@@ -95,9 +110,9 @@ Value onlyTargets(func::FuncOp function) {
   Value all;
   for (Operation &op : function.getBody().front()) {
     Value targets = targetsOf(&op);
-    if (targets && all && targets != all)
+    if (targets && all && !areAlike(targets, all))
       return {};
-    if (targets)
+    if (targets && !all)
       all = targets;
   }
   return all;
@@ -188,24 +203,32 @@ bool isWholeInput(Value ids) {
   return true;
 }
 
+bool dependsOn(Value value, Value other) {
+  llvm::SmallDenseSet<Value> seen;
+  return dependsOn(value, other, seen);
+}
+
 Value countedTargets(func::FuncOp function) {
   if (Operation *loss = crossEntropyOf(function.getBody().front().getTerminator()->getOperand(0))) {
     Value targets = targetsOf(loss);
-    return areOfOneInput(function, targets) ? targets : Value();
+    bool isData = llvm::any_of(function.getArguments(), [&](BlockArgument input) {
+      return !isConstantInput(function, input.getArgNumber()) && dependsOn(targets, input);
+    });
+    return isData ? targets : Value();
   }
-  // Of another loss what is called so counts, or what all cross entropies in it take of that.
+  // Of another loss what is called so counts, or what all cross entropies in it take of that. Without a
+  // vocabulary they are numbers, of which -1 is one.
   BlockArgument input = findInput(function, kTargetsInput);
-  if (!input || !getElementTypeOrSelf(input).isInteger(32))
+  if (!input || !getElementTypeOrSelf(input).isInteger(32) ||
+      !function->getParentOfType<ModuleOp>()->hasAttr(kVocabSizeAttr))
     return {};
   Value targets = onlyTargets(function);
-  bool takesOfInput =
-      targets && areOfOneInput(function, targets) && sourcesOfIds(targets).inputs.front() == input;
-  return takesOfInput ? targets : Value(input);
+  return targets && onlyInput(function, targets) == input ? targets : Value(input);
 }
 
 BlockArgument countedInput(func::FuncOp function) {
   Value targets = countedTargets(function);
-  return targets ? sourcesOfIds(targets).inputs.front() : BlockArgument();
+  return targets ? onlyInput(function, targets) : BlockArgument();
 }
 
 void setInputs(ModuleOp module, ArrayRef<ModelInput> inputs) {

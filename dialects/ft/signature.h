@@ -64,11 +64,14 @@ Value targetsOf(Operation *loss);
 // The cross entropy that a loss is, maybe in another shape; null for other losses.
 Operation *crossEntropyOf(Value loss);
 
+// Whether a value is computed of another, or is that.
+bool dependsOn(Value value, Value other);
+
 // The targets that the loss is a mean over, where -1 leaves one out: those of the cross entropy that it is,
-// when they come from one input; of other losses what all cross entropies take of input "targets", or all of
-// that. Null: it is a mean over the batch.
+// when data says them; of other losses what all cross entropies take of input "targets", or all of that.
+// Null: it is a mean over the batch.
 Value countedTargets(func::FuncOp function);
-// The input that they come from.
+// The input that they are taken from as they stand. Null where they are computed.
 BlockArgument countedInput(func::FuncOp function);
 
 // An input of a model, in kInputsAttr.

@@ -58,6 +58,14 @@ LogicalResult isColumns(Operation *op, llvm::StringRef name, Value value, Value 
   return sameElementType(op, name, value, "x", x);
 }
 
+LogicalResult isHeldBy(Operation *op, llvm::StringRef name, double value, Type element) {
+  double most = isa<FloatType>(element) ? 0x1.fffffep127 : element.isInteger(32) ? 0x1p31 - 1 : 0x1p53;
+  if (std::abs(value) <= most) // no NaN
+    return success();
+  InFlightDiagnostic error = op->emitOpError() << name << " is " << value << "; expected a number ";
+  return element.isInteger(64) ? error << "of at most 2^53" : error << "that " << element << " holds";
+}
+
 LogicalResult notNegative(Operation *op, llvm::StringRef name, const llvm::APFloat &value) {
   if (value.convertToDouble() >= 0)
     return success();

@@ -35,6 +35,10 @@ LogicalResult isF32(Operation *op, llvm::StringRef name, Value value);
 // [width], width the last dimension of x, with the elements of x.
 LogicalResult isColumns(Operation *op, llvm::StringRef name, Value value, Value x);
 
+// What an op computes with: floats are f32 then, integers those of the type, up to what f64 counts. Neither
+// infinite nor no number.
+LogicalResult isHeldBy(Operation *op, llvm::StringRef name, double value, Type element);
+
 LogicalResult notNegative(Operation *op, llvm::StringRef name, const llvm::APFloat &value);
 
 // Logits of the bits of an index, [..., bits].

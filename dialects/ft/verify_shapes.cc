@@ -43,6 +43,10 @@ LogicalResult verifyParts(Operation *op, llvm::StringRef wholeName, Value whole,
 
 } // namespace
 
+LogicalResult FillOp::verify() {
+  return verify::isHeldBy(*this, "value", getValue().convertToDouble(), getElementTypeOrSelf(getType()));
+}
+
 LogicalResult IotaOp::verify() { return verify::rank(*this, "result", getResult(), 1, "[count]"); }
 
 LogicalResult EmbeddingOp::verify() {

@@ -1,15 +1,13 @@
 // The parts of an all_to_all that a rank sends itself.
 #pragma once
 
-#include "runtime/collective/communicator.h"
-
 namespace ft {
 
-// Calls visit(from, to) for each.
-template <typename Visit>
-void ForEachOwn(const AllToAllParts& parts, int rank, const Visit& visit) {
-  const SendPart* from = parts.sends.data();
-  for (const ReceivePart& to : parts.receives) {
+// Calls visit(from, to) for each; both say their `peer`.
+template <typename Sends, typename Receives, typename Visit>
+void ForEachOwn(const Sends& sends, const Receives& receives, int rank, const Visit& visit) {
+  auto from = sends.begin();
+  for (const auto& to : receives) {
     if (to.peer != rank) continue;
     while (from->peer != rank) ++from;
     visit(*from++, to);

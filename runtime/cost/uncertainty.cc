@@ -43,10 +43,7 @@ bool IsByLinks(const Mesh& mesh, const Target& target, const proto::Instruction&
   if (!IsCollective(instruction.opcode())) return false;
   const NodeLayout layout =
       LayoutOnNodes(mesh, instruction.axis(), static_cast<int>(target.ranks_per_node()));
-  // What is not summed is not measured apart.
-  const proto::Opcode kind =
-      instruction.opcode() == proto::ALL_TO_ALL ? proto::ALL_GATHER : instruction.opcode();
-  return layout.ranks > 1 && FindMeasured(target, kind, layout) == nullptr;
+  return layout.ranks > 1 && FindMeasured(target, instruction.opcode(), layout) == nullptr;
 }
 
 bool AnyByLinks(const proto::Plan& plan, const Mesh& mesh, const Target& target) {

@@ -166,28 +166,27 @@ absl::Status NanTrace::AfterKernel(const proto::Instruction& instruction) {
 }
 
 absl::Status NanTrace::AfterTransfer(const proto::Instruction& instruction) {
+  // Matrices go to those who compute on them once the coefficient is known, behind which nothing is looked
+  // at.
+  if (instruction.opcode() == proto::ALL_TO_ALL)
+    return absl::InternalError(
+        "an all_to_all stands before the step is decided: what it brings is not traced");
   const bool in_place = instruction.opcode() == proto::ALL_REDUCE;
   const auto& outs = in_place ? instruction.in() : instruction.out();
   for (int o = 0; o < outs.size(); ++o) {
     const Tensor tensor = executor_.operands().Resolve(outs[o]);
-    const Origins& own = SentFor(instruction, o);
+    const Origins& own = by_operand_[static_cast<size_t>(o)];
     if (!HasFloats(tensor.dtype) || instruction.opcode() == proto::COPY) {
       Set(tensor, own);
       continue;
     }
     const int earliest = NanMarks::EarliestOf(own);
-    const bool sums = instruction.opcode() != proto::ALL_GATHER && instruction.opcode() != proto::ALL_TO_ALL;
-    if (sums && earliest >= 0 && (summed_ < 0 || earliest < summed_)) summed_ = earliest;
+    if (instruction.opcode() != proto::ALL_GATHER && earliest >= 0 && (summed_ < 0 || earliest < summed_))
+      summed_ = earliest;
     FT_ASSIGN_OR_RETURN(const Origins origins, Arrived(instruction, o));
     Set(tensor, origins);
   }
   return absl::OkStatus();
-}
-
-// Of what this rank gives for the `output`-th result of a transfer: any of its operands, where they make no
-// pairs.
-const NanTrace::Origins& NanTrace::SentFor(const proto::Instruction& instruction, int output) const {
-  return instruction.opcode() == proto::ALL_TO_ALL ? taken_ : by_operand_[static_cast<size_t>(output)];
 }
 
 // What the `output`-th floats that a collective has brought are made of.
@@ -195,16 +194,16 @@ absl::StatusOr<NanTrace::Origins> NanTrace::Arrived(const proto::Instruction& in
   const proto::Operand& operand =
       instruction.opcode() == proto::ALL_REDUCE ? instruction.in(output) : instruction.out(output);
   const Tensor tensor = executor_.operands().Resolve(operand);
-  const Origins& own = SentFor(instruction, output);
+  const Origins& own = by_operand_[static_cast<size_t>(output)];
   Origins origins = NanMarks::kNone;
   FT_ASSIGN_OR_RETURN(const NotFinite numbers, Look(operand, tensor));
   for (size_t kind = 0; kind < NanMarks::kKinds; ++kind) {
     if (!Has(numbers, kind)) continue;
     origins[kind] = own[kind] >= 0 ? own[kind] : NanMarks::AnyOf(own);
     if (origins[kind] >= 0) continue;
-    const bool moves = instruction.opcode() == proto::ALL_GATHER || instruction.opcode() == proto::ALL_TO_ALL;
-    origins[kind] = moves ? State(operand, tensor, numbers)
-                          : Made(output, numbers, tensor.elements(), NanOrigin::Kind::kReceived, -1);
+    origins[kind] = instruction.opcode() == proto::ALL_GATHER
+                        ? State(operand, tensor, numbers)
+                        : Made(output, numbers, tensor.elements(), NanOrigin::Kind::kReceived, -1);
   }
   return origins;
 }

@@ -70,7 +70,6 @@ class NanTrace final : public InstructionWatcher {
   absl::StatusOr<Origins> Take(const proto::Operand& operand);
   absl::Status AfterKernel(const proto::Instruction& instruction);
   absl::Status AfterTransfer(const proto::Instruction& instruction);
-  const Origins& SentFor(const proto::Instruction& instruction, int output) const;
   absl::StatusOr<Origins> Arrived(const proto::Instruction& instruction, int output);
   absl::Status Discard(const proto::Instruction& clip);
   void Begin(int program, int instruction);

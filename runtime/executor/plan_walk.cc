@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/own_parts.h"
 #include "runtime/executor/walk_inputs.h"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/plan_clusters.h"
@@ -118,19 +119,24 @@ absl::Status PlanWalk::AddInstruction(int p, int i) {
   return absl::OkStatus();
 }
 
-// What the rank sends itself.
+// What the rank sends itself, and for what others send it the largest of its own pieces, as far as that goes.
 std::vector<CopyRegion> PlanWalk::OwnPieces(const proto::Instruction& transfer) const {
   const Moves moves = resolver_.Moved(transfer);
   const int own = bound_.mesh.ShardRank(rank_);
+  const auto address = [this](const proto::Operand& operand, const MovedPiece& piece) {
+    return resolver_.Resolve(operand).as<char>() + piece.begin;
+  };
   std::vector<CopyRegion> regions;
-  auto from = moves.sends.begin();
-  for (const MovedPiece& to : moves.receives) {
-    if (to.peer != own) continue;
-    while (from->peer != own) ++from;
-    regions.push_back({resolver_.Resolve(transfer.in(from->operand)).as<char>() + from->begin,
-                       resolver_.Resolve(transfer.out(to.operand)).as<char>() + to.begin, to.bytes});
-    ++from;
-  }
+  ForEachOwn(moves.sends, moves.receives, own, [&](const MovedPiece& from, const MovedPiece& to) {
+    regions.push_back(
+        {address(transfer.in(from.operand), from), address(transfer.out(to.operand), to), to.bytes});
+  });
+  const auto largest = std::max_element(moves.sends.begin(), moves.sends.end(),
+                                        [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+  for (const MovedPiece& to : moves.receives)
+    if (to.peer != own && largest != moves.sends.end())
+      regions.push_back({address(transfer.in(largest->operand), *largest),
+                         address(transfer.out(to.operand), to), std::min(to.bytes, largest->bytes)});
   return regions;
 }
 

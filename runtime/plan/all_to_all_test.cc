@@ -210,6 +210,29 @@ TEST_F(AllToAllTest, AKernelRunsWhereItsResultIs) {
   EXPECT_FALSE(VerifyShares(place, kernel).ok());
 }
 
+// Else one rank would reach past its arena.
+TEST_F(AllToAllTest, OnlyKernelsThatMakeOneTouchAShare) {
+  const Place place{.plan = plan_, .program = 0, .instruction = 0};
+  proto::Instruction kernel;
+  *kernel.add_in() = slices_[0];
+  *kernel.add_out() = slices_[0];
+  *kernel.mutable_workspace() = wholes_[1];
+  EXPECT_FALSE(VerifyShares(place, kernel).ok());
+  *kernel.mutable_workspace() = slices_[1];
+  EXPECT_TRUE(VerifyShares(place, kernel).ok());
+  for (const proto::Opcode opcode : {proto::ALL_REDUCE, proto::ALL_GATHER, proto::COPY}) {
+    proto::Instruction other;
+    other.set_opcode(opcode);
+    *other.add_in() = slices_[0];
+    *other.add_out() = slices_[1];
+    EXPECT_TRUE(VerifyShares(place, other).ok());
+    *other.mutable_out(0) = wholes_[1];
+    EXPECT_FALSE(VerifyShares(place, other).ok());
+    *other.mutable_in(0) = wholes_[1];
+    EXPECT_FALSE(VerifyShares(place, other).ok());
+  }
+}
+
 TEST_F(AllToAllTest, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(Verify(there_), absl::OkStatus());
   EXPECT_EQ(Verify(back_), absl::OkStatus());

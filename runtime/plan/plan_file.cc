@@ -33,11 +33,19 @@ static_assert(sizeof(Header) == kPlanHeaderBytes);
 
 std::string Quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
+}  // namespace
+
+bool BeginsLikePlan(std::string_view bytes) {
+  return bytes.size() >= 6 && std::memcmp(bytes.data(), kMagic, 6) == 0;
+}
+
+namespace {
+
 absl::Status CheckMagic(std::string_view bytes, std::string_view name) {
   if (bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(Quoted(name), " is empty, not a plan"));
   const size_t known = std::min(bytes.size(), sizeof(kMagic));
   if (std::memcmp(bytes.data(), kMagic, known) == 0) return absl::OkStatus();
-  if (bytes.size() >= 6 && std::memcmp(bytes.data(), kMagic, 6) == 0) {
+  if (BeginsLikePlan(bytes)) {
     return absl::DataLossError(absl::StrCat(
         Quoted(name),
         " is a plan whose first bytes were changed, as a transfer in text mode does; copy it as binary"));

@@ -36,6 +36,9 @@ struct PlanFile {
 // protection from a forger.
 uint64_t PlanHash(std::string_view payload);
 
+// Whether bytes are a plan, maybe a damaged one, rather than anything else.
+bool BeginsLikePlan(std::string_view bytes);
+
 // Header and payload. Sets plan.version to kPlanVersion; equal plans give equal bytes. Errors:
 // InvalidArgument for a plan larger than kMaxPlanBytes.
 absl::StatusOr<std::string> SerializePlan(proto::Plan plan);

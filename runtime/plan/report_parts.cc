@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/plan/all_to_all.h"
 #include "runtime/plan/attributes.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/operand_extent.h"
@@ -50,9 +51,13 @@ uint64_t SentBytes(const proto::Plan& plan, const proto::Instruction& instructio
   }
 }
 
-// The unit whose flat buffer is moved by pair `i`; -1 for anything else.
-int UnitOf(const proto::Plan& plan, const proto::Instruction& instruction, int i) {
+// The unit of which pair `i` moves a flat buffer, or a parameter, of which `moved` has the numbers; -1 for
+// anything else.
+int UnitOf(const proto::Plan& plan, const proto::Instruction& instruction, int i,
+           const std::vector<uint32_t>& moved) {
   const proto::SizeExpr& size = plan.buffers(instruction.in(i).buffer_plus_one() - 1).size();
+  if (size.kind() == proto::SizeExpr::SHARE)
+    return static_cast<int>(plan.parameters(static_cast<int>(moved[static_cast<size_t>(i)])).unit());
   return IsOfUnit(size) ? static_cast<int>(size.unit()) : -1;
 }
 
@@ -94,8 +99,9 @@ TrafficReport ReportTraffic(const proto::Plan& plan, const proto::Program& progr
   for (const proto::Instruction& instruction : program.instructions()) {
     if (!IsTransfer(instruction.opcode())) continue;
     std::set<int> units;
+    const std::vector<uint32_t> moved = MovedParameters(instruction);
     for (int i = 0; i < instruction.in_size(); ++i) {
-      const int unit = UnitOf(plan, instruction, i);
+      const int unit = UnitOf(plan, instruction, i, moved);
       const TransferTraffic pair{.bytes = SentBytes(plan, instruction, i, bound), .count = 0, .buffers = 1};
       Traffic& here = unit < 0 ? report.other : report.by_unit[unit];
       for (Traffic* traffic : {&report.total, &report.by_axis[instruction.axis()], &here})

@@ -96,24 +96,29 @@ absl::Status VerifyAllToAll(const Place& place, const proto::Instruction& instru
   return absl::OkStatus();
 }
 
-absl::Status VerifyShares(const Place& place, const proto::Instruction& kernel) {
-  const proto::Operand* share = nullptr;
-  for (const Operands* operands : {&kernel.in(), &kernel.out()})
+absl::Status VerifyShares(const Place& place, const proto::Instruction& instruction) {
+  if (instruction.opcode() == proto::ALL_TO_ALL) return absl::OkStatus();
+  const bool is_kernel = instruction.opcode() == proto::KERNEL;
+  const proto::Operand* share = IsShare(place, instruction.workspace()) ? &instruction.workspace() : nullptr;
+  bool is_result = false;
+  for (const Operands* operands : {&instruction.in(), &instruction.out()})
     for (const proto::Operand& operand : *operands) {
       if (!IsShare(place, operand)) continue;
       if (share == nullptr) share = &operand;
+      is_result |= operands == &instruction.out();
       const proto::SizeExpr &a = BufferOf(place, *share).size(), &b = BufferOf(place, operand).size();
       if (a.index() != b.index() || a.count() != b.count())
         return place.Invalid("it touches buffers ", NameOf(place, *share), " and ", NameOf(place, operand),
                              ", which not the same ranks have");
     }
   if (share == nullptr) return absl::OkStatus();
-  for (const proto::Operand& out : kernel.out())
+  if (!is_kernel || !is_result || share == &instruction.workspace())
+    return place.Invalid("it touches buffer ", NameOf(place, *share),
+                         ", which not every rank has, and is no kernel that makes such");
+  for (const proto::Operand& out : instruction.out())
     if (out.buffer_plus_one() != 0 && !IsShare(place, out))
       return place.Invalid("it writes buffer ", NameOf(place, out),
                            " on every rank, but not every rank has buffer ", NameOf(place, *share));
-  if (kernel.out().empty() || IsShare(place, kernel.workspace()))
-    return place.Invalid("buffer ", NameOf(place, *share), ", which not every rank has, is no result");
   return absl::OkStatus();
 }
 

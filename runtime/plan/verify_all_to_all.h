@@ -11,8 +11,9 @@ namespace ft {
 // of these units, each once, in groups of which every index is there, all of one type.
 absl::Status VerifyAllToAll(const Place& place, const proto::Instruction& instruction);
 
-// Of a kernel: where it touches what not every rank has, it writes nothing else, and reads that of one index
-// alone or what every rank has; so it is run where all its operands are.
-absl::Status VerifyShares(const Place& place, const proto::Instruction& kernel);
+// Of any instruction whose operands lie in their buffers: nothing but an all_to_all and kernels touches what
+// not every rank has. A kernel that does writes nothing else, and reads that of one index alone or what every
+// rank has; so it is run where all its operands are.
+absl::Status VerifyShares(const Place& place, const proto::Instruction& instruction);
 
 }  // namespace ft

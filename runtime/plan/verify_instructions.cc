@@ -75,7 +75,6 @@ absl::Status VerifyKernel(const Place& place, const proto::Instruction& instruct
     return place.Invalid("the kernel ", instruction.kernel(),
                          instruction.cluster_plus_one() == 0 ? " has no cluster to run" : " runs no cluster");
   FT_RETURN_IF_ERROR(VerifyUnitOf(place, instruction));
-  FT_RETURN_IF_ERROR(VerifyShares(place, instruction));
   return VerifyApart(place, instruction);
 }
 
@@ -120,6 +119,7 @@ absl::Status VerifyInstruction(const Place& place, const proto::Instruction& ins
   }
   FT_RETURN_IF_ERROR(VerifyOperand(place, instruction.workspace()));
   FT_RETURN_IF_ERROR(VerifyAfter(place, instruction));
+  FT_RETURN_IF_ERROR(VerifyShares(place, instruction));
   if (IsTransfer(instruction.opcode())) return VerifyTransfer(place, instruction);
   if (instruction.opcode() != proto::KERNEL && instruction.cluster_plus_one() != 0)
     return place.Invalid("it runs a cluster, but is no kernel");

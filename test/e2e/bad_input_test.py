@@ -139,6 +139,8 @@ class BadInput(EndToEnd):
                 self.refused(run("ftc", "explain", plan), plan, status=(65,))
                 self.refused(run("ftc", "verify", plan), plan, status=(65,))
         self.refused(self.ftexec(plan=self.dir / "absent.bin"), "absent.bin", status=(74,))
+        plan.write_bytes(good)
+        self.refused(run("ftc", "compile", plan, "--strategy=full_shard", "-o", self.dir / "p.bin"), "it is a plan, not a model", status=(65,))
 
     def test_forged_plans(self):
         """Damage under a hash that fits: refused or run, never a crash. Machine code in it is trusted, so none is run."""

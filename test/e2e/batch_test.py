@@ -100,7 +100,15 @@ class Batch(EndToEnd):
                '  %q = ft.matmul %p, %w : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>\n' + reduced.format("q", "2x8"))
         compared = ('  %s = ft.reduce "sum" %y over [0, 1] : tensor<4x8xf32> -> tensor<f32>\n  %f = ft.fill 12.0 : tensor<f32>\n'
                     '  %m = ft.lt %s, %f : tensor<f32>, tensor<f32>\n  %loss = ft.select %m, %s, %f : tensor<i1>, tensor<f32>, tensor<f32>')
-        for body, op in ((part, "ft.slice"), (cut, "ft.slice"), (compared, "ft.lt"), (uneven, "ft.exp"), (swapped, "ft.reshape")):
+        rows = '  %q = ft.embedding %i, %y : (tensor<2xi32>, tensor<4x8xf32>) -> tensor<2x8xf32>\n' + reduced.format("q", "2x8")
+        flipped = ('  %n = ft.iota : tensor<4xi32>\n  %m = ft.neg %n : tensor<4xi32>\n  %i = ft.shift %m, 3.0 : tensor<4xi32>\n'
+                   '  %t = ft.embedding %i, %y : (tensor<4xi32>, tensor<4x8xf32>) -> tensor<4x8xf32>\n'
+                   '  %q = ft.mul %t, %y : tensor<4x8xf32>, tensor<4x8xf32>\n' + reduced.format("q", "4x8"))
+        chosen = '  %i = ft.iota : tensor<2xi32>\n' + rows
+        hardest = ('  %r = ft.reduce "sum" %y over [1] : tensor<4x8xf32> -> tensor<4xf32>\n'
+                   '  %i = ft.argsort %r descending : tensor<4xf32> -> tensor<2xi32>\n' + rows)
+        corrected = ('  %s = ft.reduce "sum" %y over [0, 1] : tensor<4x8xf32> -> tensor<f32>\n  %loss = ft.scale %s, 0.03225806451612903 : tensor<f32>')
+        for body, op in ((flipped, "ft.shift"), (chosen, "ft.embedding"), (hardest, "ft.argsort"), (corrected, "ft.scale"), (part, "ft.slice"), (cut, "ft.slice"), (compared, "ft.lt"), (uneven, "ft.exp"), (swapped, "ft.reshape")):
             with self.subTest(op=op):
                 model = self.forward(self.PRODUCT + body)
                 self.check("ftc", "compile", model, "--strategy=no_shard", "--batch=4", "-o", self.dir / "p.bin")

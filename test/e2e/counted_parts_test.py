@@ -33,6 +33,14 @@ FLATTENED = f"""    %r = ft.reshape %l : LOGITS -> tensor<10x31xf32>
 RESHAPED = PLAIN.replace("%loss", "%e") + """
     %q = ft.reshape %e : tensor<f32> -> tensor<1xf32>
     %loss = ft.reshape %q : tensor<1xf32> -> tensor<f32>"""
+# The model itself leaves out what is below 3.
+COMPUTED = """    %f = ft.fill 3.0 : tensor<f32>
+    %three = ft.convert %f : tensor<f32> -> tensor<i32>
+    %g = ft.fill -100.0 : tensor<f32>
+    %none = ft.convert %g : tensor<f32> -> tensor<i32>
+    %out = ft.lt %y, %three : IDS, tensor<i32>
+    %u = ft.select %out, %none, %y : tensor<2x5xi1>, tensor<i32>, IDS
+    %loss = ft.cross_entropy %l, %u : (LOGITS, IDS) -> tensor<f32>"""
 # A loss with another term.
 SUMMED = SLICED.replace("%loss", "%e") + """
     %n = ft.reduce "sum" %b over [0] : tensor<31xf32> -> tensor<f32>
@@ -85,6 +93,11 @@ class CountedParts(EndToEnd):
         plain = self.numbers(PLAIN, "targets")
         for loss in (FLATTENED, RESHAPED):
             self.assertEqual(self.numbers(loss, "targets"), plain)
+
+    def test_computed_targets(self):
+        computed = self.numbers(COMPUTED, "targets")
+        self.labels = [label if label >= 3 else -1 for label in self.labels]
+        self.assertEqual(computed, self.numbers(PLAIN, "targets"))
 
     def test_evaluation_alone(self):
         """Every example is evaluated, with its accuracy."""

@@ -18,6 +18,23 @@ WAYS = (
     (3, "full_shard", "--offload=optimizer:step,parameters", "--persistence-threshold=1000"),
     (3, "shard_grad_op", "--offload=optimizer:step", "--prefetch=post"),
 )
+# Parameters of rank 2, 1 and 0, none of which says whether it decays.
+RANKS = """module {
+  ft.parameter @table : tensor<256x8xf32> = #ft.init<normal, 1.0>
+  ft.parameter @bias : tensor<256xf32> = #ft.init<normal, 1.0>
+  ft.parameter @factor : tensor<f32> = #ft.init<constant, 2.0>
+  func.func @forward(%tokens: tensor<2x16xi32> {ft.input = "tokens"}, %targets: tensor<2x16xi32> {ft.input = "targets"}) -> tensor<f32> {
+    %t = ft.get @table : tensor<256x8xf32>
+    %b = ft.get @bias : tensor<256xf32>
+    %f = ft.get @factor : tensor<f32>
+    %x = ft.embedding %tokens, %t : (tensor<2x16xi32>, tensor<256x8xf32>) -> tensor<2x16x8xf32>
+    %l = ft.matmul %x, %t bias %b transpose_b : (tensor<2x16x8xf32>, tensor<256x8xf32>, tensor<256xf32>) -> tensor<2x16x256xf32>
+    %m = ft.mul %l, %f : tensor<2x16x256xf32>, tensor<f32>
+    %loss = ft.cross_entropy %m, %targets : (tensor<2x16x256xf32>, tensor<2x16xi32>) -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+"""
 
 
 def floats(tensor):
@@ -101,6 +118,13 @@ class Optimizers(bf16_weights_test.Runs):
                 self.assertLessEqual(min(abs(new - old - s * lr) for s in (-1, 0, 1)), 2.0 ** -24, name)
                 up, down = up + (new > old), down + (new < old)
         self.assertGreater(min(up, down), 1000)
+
+    def test_what_has_no_two_axes_does_not_decay(self):
+        (self.dir / "model.mlir").write_text(RANKS)
+        for row in ROWS[:4]:  # muon wants matrices of layers, and adafactor scales by what a parameter is
+            (_, none), (_, some) = (self.run_of(self.plan_of(row, "--strategy=full_shard", f"--weight-decay={decay}"), 2, "--lr=0.01", steps=1)
+                                    for decay in (0, 0.5))
+            self.assertEqual({name for name in none if none[name] != some[name]}, {"table"}, row)
 
     def test_a_checkpoint_goes_on_anywhere(self):
         for row, state in ((("lion",), "exp_avg"), (("muon",), "momentum_buffer"), (("adafactor",), "row_var")):

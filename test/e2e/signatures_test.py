@@ -304,6 +304,32 @@ class Signatures(EndToEnd):
         (row,) = self.run_it(plan, 1, "--shuffle=off", "--steps=1", data=path)
         self.assertAlmostEqual(row["loss"], reference.evaluate([0])[0], places=5)
 
+    def test_targets_that_choose_nothing_are_numbers(self):
+        """Of a loss of squares: negative ones count, and the name makes no difference."""
+        draw, x, y = random.Random(4), "tensor<2x6xf32>", "tensor<2x6xi32>"
+        values, found = {"x": [single(draw.gauss(0, 1)) for _ in range(48)], "y": [draw.randrange(-3, 4) for _ in range(48)]}, []
+        for name in ("targets", "goal"):
+            (self.dir / "model.mlir").write_text(f"""module {{
+  ft.parameter @w : tensor<f32> = #ft.init<constant, 0.5>
+  func.func @forward(%x: {x} {{ft.input = "x"}}, %y: {y} {{ft.input = "{name}"}}) -> tensor<f32> {{
+    %w = ft.get @w : tensor<f32>
+    %p = ft.mul %x, %w : {x}, tensor<f32>
+    %t = ft.convert %y : {y} -> {x}
+    %d = ft.sub %p, %t : {x}
+    %s = ft.mul %d, %d : {x}
+    %sum = ft.reduce "sum" %s over [0, 1] : {x} -> tensor<f32>
+    %loss = ft.scale %sum, {1 / 12} : tensor<f32>
+    return %loss : tensor<f32>
+  }}
+}}
+""")
+            self.check("ftc", "compile", self.dir / "model.mlir", "--strategy=full_shard", *SGD, "-o", self.dir / "plan.bin")
+            data = write(self.dir / f"{name}.safetensors", {"x": ("F32", (8, 6), values["x"]), name: ("I32", (8, 6), values["y"])})
+            rows = self.run_it(self.dir / "plan.bin", 2, "--shuffle=off", "--steps=2", f"--eval-data={data}", data=data)
+            found.append([(row.get("loss"), row.get("grad_norm"), row.get("eval_loss"), row.get("counted")) for row in rows])
+        self.assertEqual(*found)
+        self.assertAlmostEqual(found[0][0][0], sum((0.5 * a - b) ** 2 for a, b in zip(values["x"][:24], values["y"][:24])) / 24, places=5)
+
     def test_labels_of_some_tokens(self):
         """As masked language models have them: every example is evaluated, by any number of ranks, and only labels count."""
         source, plan = self.dir / "model.mlir", self.dir / "plan.bin"

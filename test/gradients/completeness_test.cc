@@ -65,6 +65,8 @@ const std::map<std::string, std::string>& withoutDerivative() {
       {"sum_squares", step},
       {"clip_coefficient", step},
       {"orthogonalize", step},
+      {"distribute", step},
+      {"collect", step},
       {"load_state", step},
       {"store_state", step},
       {"update", step},

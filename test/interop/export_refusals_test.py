@@ -123,6 +123,36 @@ class Refusals(unittest.TestCase):
         error = self.refused(Gru(), torch.randn(3, 2, 4))
         self.assertIn("gru", error.problems[0].what)
 
+    def test_integers_of_other_widths(self):
+        class Hashed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = nn.Embedding(101, 4)
+
+            def forward(self, ids):
+                return self.table((ids[:, :-1] * 50257 + ids[:, 1:]) % 101).square().mean()  # more than 32 bits
+
+        class Wraps(Hashed):
+            def forward(self, ids):
+                return self.table((ids + 200).long() % 101).square().mean()
+        self.assert_place(self.refused(Hashed(), torch.randint(0, 50257, (2, 5))).problems[0], Hashed, "more than 32 bits")
+        self.assertIn("wraps", str(self.refused(Wraps(), torch.randint(0, 255, (2, 5), dtype=torch.uint8))))
+
+    def test_what_is_no_module(self):
+        for other in (lambda x: x.mean(), nn.Linear(4, 4).forward):
+            with self.assertRaisesRegex(ft.Error, "no torch.nn.Module"):
+                ft.export(other, torch.randn(2, 4))
+
+    def test_functions_with_effects(self):
+        class Solves(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = nn.Parameter(torch.eye(4))
+
+            def forward(self, x):
+                return torch.linalg.solve(self.w, x).mean()
+        self.assertIn("linalg_solve", str(self.refused(Solves(), torch.randn(2, 4, 4))))
+
     def test_what_is_no_loss(self):
         with self.assertRaisesRegex(ft.Error, "returns no loss"):
             ft.export(NoLoss(), torch.randn(2, 4))
@@ -135,6 +165,10 @@ class Refusals(unittest.TestCase):
             ft.export(Weighed(), (torch.randn(2, 4), torch.randn(2, 4)))
         with self.assertRaisesRegex(ft.Error, r"constants=\['weight'\]"):
             ft.export(Weighed(), (torch.randn(2, 4), torch.randn(4)), names={"lr": "weight"})
+        with self.assertRaisesRegex(ft.Error, r"constants has \['wieght'\], but the inputs are \['x', 'weight'\]"):
+            ft.export(Weighed(), (torch.randn(2, 4), torch.randn(2, 4)), names={"lr": "weight"}, constants=["wieght"])
+        with self.assertRaisesRegex(ft.Error, r"names has \['rl'\]"):
+            ft.export(Weighed(), (torch.randn(2, 4), torch.randn(2, 4)), names={"rl": "weight"})
         made = ft.export(Weighed(), (torch.randn(2, 4), torch.randn(4)), names={"lr": "weight"}, constants=["weight"])
         self.assertIn('ft.input = "weight", ft.constant', made.text)
 

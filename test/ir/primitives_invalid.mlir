@@ -120,6 +120,14 @@ func.func @parameter_is_infinite(%x: tensor<3xf32>) {
 
 // -----
 
+func.func @fill_is_infinite() {
+  // expected-error @below {{value is 1.000000e+39; expected a number that 'f32' holds}}
+  %0 = ft.fill 1.0e39 : tensor<3xf32>
+  return
+}
+
+// -----
+
 func.func @parameter_is_no_integer(%x: tensor<3xi32>) {
   // expected-error @below {{factor is 5.000000e-01; expected an integer, as the operand's elements}}
   %0 = ft.scale %x, 0.5 : tensor<3xi32>

@@ -41,7 +41,7 @@ class LocalCommunicator : public Communicator {
 
   absl::Status AllToAll(const AllToAllParts& parts, const CollectiveLabel& label) override {
     FT_RETURN_IF_ERROR(state_.status());
-    ForEachOwn(parts, 0, [](const SendPart& from, const ReceivePart& to) {
+    ForEachOwn(parts.sends, parts.receives, 0, [](const SendPart& from, const ReceivePart& to) {
       if (to.bytes > 0) std::memcpy(to.dst, from.src, to.bytes);
     });
     return absl::OkStatus();

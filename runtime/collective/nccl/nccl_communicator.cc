@@ -86,10 +86,11 @@ class NcclCommunicator final : public Communicator, private Watched {
   absl::Status AllToAll(const AllToAllParts& parts, const CollectiveLabel& label) override {
     return Enqueue(label, [&] {
       absl::Status copied;
-      ForEachOwn(parts, options_.rank, [&](const SendPart& from, const ReceivePart& to) {
-        if (copied.ok() && to.bytes > 0)
-          copied = options_.cuda.driver->CopyAsync(to.dst, from.src, to.bytes, stream_);
-      });
+      ForEachOwn(parts.sends, parts.receives, options_.rank,
+                 [&](const SendPart& from, const ReceivePart& to) {
+                   if (copied.ok() && to.bytes > 0)
+                     copied = options_.cuda.driver->CopyAsync(to.dst, from.src, to.bytes, stream_);
+                 });
       FT_RETURN_IF_ERROR(copied);
       return handle_->Group([&](NcclApi& api, CommHandle comm) {
         Transfers transfers(api, comm, stream_);

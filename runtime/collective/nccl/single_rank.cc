@@ -39,7 +39,7 @@ class SingleRankCommunicator final : public Communicator {
 
   absl::Status AllToAll(const AllToAllParts& parts, const CollectiveLabel& label) override {
     absl::Status status = state_.status();
-    ForEachOwn(parts, 0, [&](const SendPart& from, const ReceivePart& to) {
+    ForEachOwn(parts.sends, parts.receives, 0, [&](const SendPart& from, const ReceivePart& to) {
       if (status.ok()) status = Copy(to.dst, from.src, to.bytes);
     });
     return status;

@@ -114,7 +114,7 @@ class RoundCommunicator : public Communicator {
   absl::Status AllToAll(const AllToAllParts& parts, const CollectiveLabel& label) override {
     FT_RETURN_IF_ERROR(exchange_->status());
     const RoundHeader header = NextHeader(Operation::kAllToAll, 0, parts.most_bytes, label);
-    ForEachOwn(parts, rank(),
+    ForEachOwn(parts.sends, parts.receives, rank(),
                [](const SendPart& from, const ReceivePart& to) { Copy(to.dst, from.src, to.bytes); });
     for (size_t begin = 0; begin < parts.most_bytes; begin += exchange_->piece_capacity()) {
       const size_t end = std::min(parts.most_bytes, begin + exchange_->piece_capacity());

@@ -12,6 +12,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/cost/instruction_kind.h"
 #include "runtime/cost/simulate.h"
+#include "runtime/plan/all_to_all.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/report.h"
 #include "runtime/plan/verify_transfers.h"
@@ -169,18 +170,24 @@ class Comparing {
     const ft::proto::Instruction& instruction = explained_.plan.programs(p).instructions(i);
     const ft::SimulatedInstruction& times = simulated_.instructions[static_cast<size_t>(i)];
     const double predicted = static_cast<double>(runs) * (times.end - times.begin);
-    std::vector<double> ranks;
+    std::vector<double> ranks, running;
     for (const auto& [rank, measured] : ranks_) {
+      if (!RunsOn(rank, instruction)) {
+        ranks.push_back(0);
+        continue;
+      }
       const auto found = measured.instructions.find({p, i});
       if (found == measured.instructions.end()) continue;
       std::vector<double> values;
       for (const auto& [when, seconds] : found->second) values.push_back(seconds);
       ranks.push_back(Median(values) * static_cast<double>(runs));
+      running.push_back(ranks.back());
     }
     if (ranks.size() < ranks_.size()) {
       result_.unmeasured += predicted > 0 ? runs : 0;
       return;
     }
+    if (running.empty()) return;  // on this mesh nobody has what it works on
     const std::string name = ft::KindOf(instruction);
     ClassAgainst& all = classes[name];
     all.runs += runs;
@@ -188,7 +195,13 @@ class Comparing {
     std::vector<double>& sums = of_class[name];
     sums.resize(ranks.size());
     for (size_t r = 0; r < ranks.size(); ++r) sums[r] += ranks[r];
-    result_.instructions.push_back({p, i, runs, Over(predicted, ranks)});
+    result_.instructions.push_back({p, i, runs, Over(predicted, running)});
+  }
+
+  bool RunsOn(int rank, const ft::proto::Instruction& instruction) const {
+    const ft::Mesh mesh{.replica = trace_.run.replica, .shard = trace_.run.shard};
+    return instruction.opcode() != ft::proto::KERNEL ||
+           ft::RunsOn(explained_.plan, mesh, mesh.ShardRank(rank), instruction);
   }
 
   static constexpr int64_t kMicroSteps = int64_t{1} << 21;

@@ -14,6 +14,7 @@
 #include "runtime/cost/kernel_key.h"
 #include "runtime/executor/operand_resolver.h"
 #include "runtime/executor/plan_walk.h"
+#include "runtime/plan/all_to_all.h"
 #include "runtime/plan/rank_share.h"
 #include "runtime/plan/report.h"
 
@@ -72,8 +73,9 @@ class Timing {
     const double together = std::accumulate(medians.begin(), medians.end(), 0.0);
     const double longer = together > 0 ? Summarize(walks_).seconds / together : 1;
     for (double& median : medians) median = std::max(kLeastSeconds, median * longer);
-    FT_RETURN_IF_ERROR(OverRanks(medians));
-    FT_RETURN_IF_ERROR(OverRanks(spreads));
+    const RunsFunction runs = RanksThatRun(mesh);
+    FT_RETURN_IF_ERROR(OverRanks(medians, runs));
+    FT_RETURN_IF_ERROR(OverRanks(spreads, runs));
     std::map<uint64_t, Target::TimedKernel> by_key;
     std::map<uint64_t, int> counts;
     size_t at = 0;
@@ -95,7 +97,7 @@ class Timing {
   // Of whole walks, over ranks the mean.
   absl::StatusOr<double> Spread() const {
     std::vector<double> spread = {Summarize(walks_).spread};
-    FT_RETURN_IF_ERROR(OverRanks(spread));
+    FT_RETURN_IF_ERROR(OverRanks(spread, [](int, size_t) { return true; }));
     return spread[0];
   }
 
@@ -116,11 +118,33 @@ class Timing {
     return absl::OkStatus();
   }
 
-  absl::Status OverRanks(std::vector<double>& values) const {
+  // Whether a rank runs what has a place among all instructions.
+  using RunsFunction = std::function<bool(int rank, size_t place)>;
+
+  RunsFunction RanksThatRun(const Mesh& mesh) const {
+    std::vector<const proto::Instruction*> instructions;
+    for (const int p : programs_)
+      for (const proto::Instruction& instruction : plan_.programs(p).instructions())
+        instructions.push_back(&instruction);
+    return [this, mesh, instructions = std::move(instructions)](int rank, size_t place) {
+      return instructions[place]->opcode() != proto::KERNEL ||
+             RunsOn(plan_, mesh, mesh.ShardRank(rank), *instructions[place]);
+    };
+  }
+
+  // The mean of those for which a value counts; 0 where there are none.
+  absl::Status OverRanks(std::vector<double>& values, const RunsFunction& counts) const {
     FT_ASSIGN_OR_RETURN(const auto all, session_.All(values));
-    std::fill(values.begin(), values.end(), 0);
-    for (const std::vector<double>& of_rank : all)
-      for (size_t i = 0; i < values.size(); ++i) values[i] += of_rank[i] / static_cast<double>(all.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      double sum = 0;
+      int ranks = 0;
+      for (size_t r = 0; r < all.size(); ++r) {
+        if (!counts(static_cast<int>(r), i)) continue;
+        sum += all[r][i];
+        ++ranks;
+      }
+      values[i] = ranks == 0 ? 0 : sum / ranks;
+    }
     return absl::OkStatus();
   }
 

@@ -34,7 +34,9 @@ class Builder:
     # ---- constants
 
     def fill(self, number, shape=()):
-        if math.isinf(number):  # what a kernel is given as a number is finite
+        if math.isnan(number):  # what a kernel is given as a number is finite
+            return self.map("log", self.fill(-1, shape))
+        if math.isinf(number):
             lowest = self.map("log", self.fill(0, shape))
             return lowest if number < 0 else self.scale(lowest, -1)
         return self.broadcast(self.new("fill", [], f" {real(number)}", [((), "f32")], type_of((), "f32"), number=float(number)), shape)

@@ -21,7 +21,7 @@ max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_max_p
 batch_norm instance_norm _native_batch_norm_legit _native_batch_norm_legit_no_training _native_batch_norm_legit_functional native_batch_norm
 bernoulli bernoulli.p rand rand_like randn randn_like randint normal multinomial alpha_dropout feature_dropout rrelu
 std.correction var.correction addmm baddbmm masked_fill.Scalar masked_fill.Tensor square rsub.Scalar rsub.Tensor stack roll index_add repeat_interleave.self_int
-detach one_hot tril triu softmax log_softmax flip floor_divide select_scatter slice_scatter
+detach one_hot tril triu softmax log_softmax flip floor_divide select_scatter slice_scatter binary_cross_entropy
 """.split()
 
 

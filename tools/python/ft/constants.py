@@ -26,7 +26,7 @@ class Constants:
         """A Value of it, one for all tensors that are equal inside a function."""
         if tensor.is_meta:
             raise Unsupported("it reads a tensor without elements (on the device meta); make buffers where they have some")
-        data = hashlib.sha256(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()).digest()
+        data = hashlib.sha256(tensor.detach().cpu().reshape(-1).clone(memory_format=torch.contiguous_format).view(torch.uint8).numpy()).digest()
         key = id(self.graph.function), tensor.dtype, tuple(tensor.shape), data
         if key not in self.said:
             self.said[key] = self.new(tensor)

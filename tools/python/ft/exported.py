@@ -44,6 +44,8 @@ class Exported:
 
 def export_module(module, example_inputs, kwargs=None, *, names=None, constants=(), outputs=(), vocab_size=None):
     """See ft.export."""
+    if not isinstance(module, torch.nn.Module) or isinstance(module, torch.jit.ScriptModule):
+        raise Error(f"{type(module).__name__} is no torch.nn.Module that can be traced; write one whose forward calls it and returns the loss")
     args, kwargs = arguments_of(module, example_inputs, kwargs)
     program, problems = captured(module, args, kwargs)
     graph = Graph(program)
@@ -75,7 +77,7 @@ def given(graph, program, module, parameters, inputs):
             values[node] = Parameter(parameters, signature.inputs_to_parameters[node.name])
         elif node.name in fixed:
             values[node] = state[fixed[node.name]]
-        elif isinstance(node.meta.get("val"), torch.Tensor):
+        elif node.name in signature.user_inputs and isinstance(node.meta.get("val"), torch.Tensor):
             values[node] = next(rest).value(graph)
         else:
             values[node] = node.meta.get("val")

@@ -69,7 +69,7 @@ def apart(args, kwargs):
 def inputs_of(module, args, kwargs, names, constants):
     """An Input for each tensor of a call, in the order of the graph's placeholders."""
     bound = inspect.signature(module.forward).bind(*args, **kwargs)
-    positional, found = {}, []
+    positional, found, own_names = {}, [], []
     for name, value in bound.arguments.items():
         kind = inspect.signature(module.forward).parameters[name].kind
         values = enumerate(value) if kind is inspect.Parameter.VAR_POSITIONAL else value.items() if kind is inspect.Parameter.VAR_KEYWORD else [("", value)]
@@ -81,7 +81,16 @@ def inputs_of(module, args, kwargs, names, constants):
             if isinstance(leaf, torch.Tensor):
                 own = "_".join([label, *(re.sub(r"\W", "", str(key)) for key in path)])
                 found.append((names.get(own, own), leaf))
+                own_names.append(own)
+    refuse_unknown("names", names, own_names)
+    refuse_unknown("constants", constants, [name for name, _ in found])
     return checked([(name, leaf, name in constants) for name, leaf in found])
+
+
+def refuse_unknown(option, given, known):
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise Error(f"{option} has {unknown}, but the inputs are {known}")
 
 
 def checked(found):

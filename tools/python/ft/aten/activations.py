@@ -24,8 +24,13 @@ activation("log_sigmoid", lambda g, x: g.scale(softplus_of(g, g.scale(x, -1)), -
 activation("selu", lambda g, x: g.scale(elu_of(g, x, 1.6732632423543772), 1.0507009873554805))
 
 
+def below_zero(graph, x):
+    """min(x, 0), with all of the gradient at 0."""
+    return graph.select(graph.compare_number("gt", x, 0), graph.fill(0), x)
+
+
 def elu_of(graph, x, alpha):
-    negative = graph.scale(graph.shift(graph.map("exp", graph.map("minimum", x, graph.fill(0))), -1), alpha)
+    negative = graph.scale(graph.shift(graph.map("exp", below_zero(graph, x)), -1), alpha)
     return graph.select(graph.compare_number("gt", x, 0), x, negative)
 
 
@@ -49,7 +54,7 @@ def softplus(graph, x, beta=1, threshold=20):
 @op("elu")
 def elu(graph, x, alpha=1.0, scale=1.0, input_scale=1.0):
     x = graph.value(x, "f32")
-    negative = graph.shift(graph.map("exp", graph.scale(graph.map("minimum", x, graph.fill(0)), input_scale)), -1)
+    negative = graph.shift(graph.map("exp", graph.scale(below_zero(graph, x), input_scale)), -1)
     return graph.select(graph.compare_number("gt", x, 0), graph.scale(x, scale), graph.scale(negative, alpha * scale))
 
 

@@ -1,5 +1,8 @@
 """Elementwise arithmetic, comparisons, logic, elementary functions."""
+import functools
 import math
+
+import torch
 
 from ..errors import Unsupported
 from ..registry import op, refuse
@@ -25,10 +28,21 @@ def common(graph, *operands, element=None):
     return [graph.value(x, element) for x in operands]
 
 
+def check_integers(graph, *factors):
+    """PyTorch's integers have 64 bits, or 8 and 16 that wrap: here all have 32."""
+    dtype = getattr(graph.output, "dtype", None)
+    if dtype in (torch.uint8, torch.int8, torch.int16):
+        raise Unsupported(f"arithmetic of {dtype} wraps in PyTorch, and not here; convert it to int64 before")
+    largest = max((abs(y) if is_number(y) else int(y.abs().max()) for y in factors if is_number(y) or isinstance(y, torch.Tensor)), default=0)
+    if dtype == torch.int64 and largest >= 2**15:
+        raise Unsupported(f"a product by {largest} may pass 32 bits, which integers have here; compute it in the data, or in float64 outside")
+
+
 # ---- two operands
 
 @op("add")
 def add(graph, x, y, alpha=1):
+    check_integers(graph)
     if is_number(y) and graph.element != "i1":
         return graph.shift(graph.value(x, graph.element), y * alpha)
     if is_number(x):
@@ -41,6 +55,7 @@ def add(graph, x, y, alpha=1):
 
 @op("sub")
 def sub(graph, x, y, alpha=1):
+    check_integers(graph)
     if is_number(y):
         return graph.shift(graph.value(x, graph.element), -y * alpha)
     x, y = common(graph, x, y, element=graph.element)
@@ -54,6 +69,7 @@ def rsub(graph, x, y, alpha=1):
 
 @op("mul")
 def mul(graph, x, y):
+    check_integers(graph, x, y)
     if is_number(x):
         x, y = y, x
     if is_number(y) and graph.element != "i1":
@@ -125,7 +141,11 @@ def power(graph, x, y):
             raise Unsupported("powers of numbers that are not positive are not taken")
         return graph.convert(graph.map("exp", graph.scale(graph.value(y, "f32"), math.log(x))), graph.element)
     x, y = common(graph, x, y, element="f32")
-    return graph.convert(graph.map("exp", graph.map("mul", y, graph.map("log", x))), graph.element)
+    # 0 to a power has no logarithm: 1, 0 or infinity, without a gradient.
+    zero = graph.compare_number("eq", x, 0)
+    power = graph.map("exp", graph.map("mul", y, graph.map("log", graph.select(zero, graph.fill(1), x))))
+    of_zero = graph.select(graph.compare_number("gt", y, 0), graph.fill(0), graph.select(graph.compare_number("lt", y, 0), graph.fill(math.inf), graph.fill(1)))
+    return graph.convert(graph.select(zero, graph.broadcast(of_zero, graph.shape), power), graph.element)
 
 
 @op("maximum", "fmax")
@@ -141,12 +161,25 @@ def minimum(graph, x, y):
 @op("clamp")
 def clamp(graph, x, low=None, high=None, min=None, max=None):
     x, low, high = graph.value(x, graph.element), low if min is None else min, high if max is None else max
-    # PyTorch's gradient at the ends is 1; that of ft.clamp is 0 there, and ft.maximum would share it.
-    for bound, name in ((low, "ge"), (high, "le")):
-        if bound is not None:
-            bound = graph.value(bound, x.element)
-            x = graph.select(graph.compare(name, x, bound), *(graph.broadcast(v, graph.shape) for v in (x, bound)))
+    for bound, names, shared in ((low, ("le", "lt"), "maximum"), (high, ("ge", "gt"), "minimum")):
+        if bound is None:
+            continue
+        part = gradient_at_ends(not isinstance(bound, (int, float)))
+        bound = graph.value(bound, x.element)
+        if part in (0, 1):
+            x = graph.select(graph.compare(names[part == 1], x, bound), *(graph.broadcast(v, graph.shape) for v in (bound, x)))
+        else:
+            x = graph.map(shared, *(graph.broadcast(v, graph.shape) for v in (x, bound)))
     return x
+
+
+@functools.cache
+def gradient_at_ends(is_tensor):
+    """Of torch.clamp where x is the bound: versions of PyTorch differ."""
+    with torch.enable_grad():
+        x = torch.zeros(1, requires_grad=True)
+        x.clamp(min=torch.zeros(1) if is_tensor else 0.0).sum().backward()
+    return float(x.grad)
 
 
 @op("clamp_min")

@@ -19,7 +19,8 @@ def attention(graph, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, sc
     flags = said_by_flags(attn_mask, is_causal, q.shape[-2], k.shape[-2])
     fits = q.rank == 4 and q.shape[-2] == k.shape[-2] and q.shape[-1] == v.shape[-1] and q.shape[0] == k.shape[0] and (scale is None or scale > 0)
     if flags is not None and fits:
-        return whole(graph, q, unrepeated(k, q), unrepeated(v, q), flags, dropout_p, scale)
+        fewer = unrepeated(k, q), unrepeated(v, q)
+        return whole(graph, q, *(fewer if fewer[0].shape[1] == fewer[1].shape[1] else (k, v)), flags, dropout_p, scale)
     if enable_gqa and q.shape[-3] != k.shape[-3]:
         k, v = repeated(graph, k, q.shape[-3]), repeated(graph, v, q.shape[-3])
     if is_causal:

@@ -117,9 +117,15 @@ def bce_with_logits(graph, x, y, weight=None, pos_weight=None, reduction=MEAN):
 @op("binary_cross_entropy")
 def bce(graph, x, y, weight=None, reduction=MEAN):
     x, y = graph.value(x, "f32"), graph.value(y, "f32")
-    log = lambda v: graph.map("maximum", graph.map("log", v), graph.fill(-100))
+    stopped = lambda v: graph.map("stop_gradient", v)
+    log = lambda v: graph.map("maximum", graph.map("log", stopped(v)), graph.fill(-100))
     one_less = lambda v: graph.shift(graph.scale(v, -1), 1)
-    loss = graph.scale(graph.map("add", graph.map("mul", y, log(x)), graph.map("mul", one_less(y), log(one_less(x)))), -1)
+    of_one, of_zero = log(x), log(one_less(x))
+    loss = graph.scale(graph.map("add", graph.map("mul", stopped(y), of_one), graph.map("mul", stopped(one_less(y)), of_zero)), -1)
+    # PyTorch's derivatives, which stay finite: (x - y) / max(x (1 - x), 1e-12) by x, log(1 - x) - log(x) by y.
+    variance = graph.map("maximum", graph.map("mul", x, one_less(x)), graph.fill(1e-12))
+    for v, derivative in ((x, graph.map("div", graph.map("sub", x, y), variance)), (y, graph.map("sub", of_zero, of_one))):
+        loss = graph.map("add", loss, graph.map("mul", graph.map("sub", v, stopped(v)), stopped(derivative)))
     return reduced(graph, loss if weight is None else graph.map("mul", loss, graph.value(weight)), reduction)
 
 

@@ -57,7 +57,9 @@ def group_norm(graph, x, *args):
     return (y, None, None) if graph.node.target.__name__.startswith("native") else y
 
 
-refuse("batch norm's running means are state that training changes; use layer_norm, rms_norm or group_norm", """
+refuse("batch norm is not taken: its means are of the batch of a rank, or state that training changes; use layer_norm, rms_norm or group_norm", """
     batch_norm _native_batch_norm_legit native_batch_norm _native_batch_norm_legit_functional _native_batch_norm_legit_no_training _batch_norm_with_update
-    _batch_norm_with_update_functional _batch_norm_no_update cudnn_batch_norm instance_norm _batch_norm_impl_index sync_batch_norm
+    _batch_norm_with_update_functional _batch_norm_no_update cudnn_batch_norm _batch_norm_impl_index sync_batch_norm
 """)
+
+refuse("instance norm is not taken; use group_norm with as many groups as there are channels", "instance_norm")

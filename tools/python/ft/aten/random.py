@@ -20,6 +20,7 @@ def native_dropout(graph, x, p, train=True):
     return dropout(graph, x, p, train is not False), None
 
 
+refuse("torch.distributions look at their arguments, which has no values here; make them with validate_args=False", "_is_all_true _is_any_true")
 refuse("random numbers other than dropout's are not taken; draw them outside, as an input", """
     bernoulli bernoulli_ rand rand_like randn randn_like randint randint_like normal normal_functional multinomial uniform exponential cauchy log_normal
     geometric random randperm alpha_dropout feature_dropout feature_alpha_dropout rrelu rrelu_with_noise rrelu_with_noise_functional poisson binomial

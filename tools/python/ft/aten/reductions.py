@@ -61,7 +61,7 @@ def biased(dim, unbiased):
 
 @op("std")
 def std(graph, x, dim=None, unbiased=None, keepdim=False, correction=None):
-    return graph.map("sqrt", var(graph, x, dim, unbiased, keepdim, correction))
+    return root(graph, var(graph, x, dim, unbiased, keepdim, correction))
 
 
 @op("var_mean")
