@@ -133,11 +133,13 @@ void splitReductions(Block &block) {
   }
 }
 
-// No cluster, so its ops go where the group would have been: those behind its place to it.
+// No cluster, so its ops go where the group would have been: what they read may have gone there, too.
 void putInPlace(const PlacedGroup &group) {
   Operation *last = group.place;
   for (Operation *op : group.ops)
-    if (last->isBeforeInBlock(op)) {
+    if (op->isBeforeInBlock(group.place)) {
+      op->moveBefore(group.place);
+    } else if (last->isBeforeInBlock(op)) {
       op->moveAfter(last);
       last = op;
     }

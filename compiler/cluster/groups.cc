@@ -69,6 +69,12 @@ bool isComputed(Operation *op) {
 
 bool mayBeMember(Operation *op) { return mlir::ft::getPhase(op) && (isComputed(op) || isMove(op)); }
 
+mlir::ft::ViewOp viewOf(Value value) {
+  while (auto reshape = value.getDefiningOp<mlir::ft::ReshapeOp>())
+    value = reshape.getX();
+  return value.getDefiningOp<mlir::ft::ViewOp>();
+}
+
 namespace {
 
 class Grouping {
@@ -96,8 +102,7 @@ public:
     mergeAlong([](unsigned, unsigned) { return true; });
     SmallVector<PlacedGroup> result;
     for (const Group &group : groups)
-      if (!group.closed && !group.members.empty() &&
-          (computing(group) > 0 || group.members.back() > group.number))
+      if (!group.closed && !group.members.empty() && (computing(group) > 0 || group.members.size() > 1))
         result.push_back({opsOf(group.members), ops[group.number], computing(group) > 0});
     return result;
   }
@@ -188,7 +193,7 @@ private:
         if (!isLater(user))
           return false;
       for (Value operand : ops[member]->getOperands())
-        if (auto view = operand.getDefiningOp<mlir::ft::ViewOp>())
+        if (mlir::ft::ViewOp view = viewOf(operand))
           for (Operation *user : view.getFlat().getUsers())
             if (!isMemoryEffectFree(user) && numberOf(user) > group.number && numberOf(user) < number)
               return false;

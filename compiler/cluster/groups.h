@@ -17,6 +17,9 @@ bool isComputed(mlir::Operation *op);
 /// Such an op, or one that only moves elements, which may run elsewhere.
 bool mayBeMember(mlir::Operation *op);
 
+/// The parameter whose memory a value is in, in whatever shape; null of others.
+mlir::ft::ViewOp viewOf(mlir::Value value);
+
 /// Groups that are bodies of clusters, of `most` ops at most, and those of ops that only move elements which
 /// have to be put in their place.
 llvm::SmallVector<PlacedGroup> formGroups(mlir::Block &block, int64_t most, BodyFunctions &bodies);

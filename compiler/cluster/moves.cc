@@ -24,10 +24,21 @@ bool movesOne(Operation *op) {
   return isa<BroadcastOp, ReshapeOp, SliceOp, TransposeOp>(op) && mayBeMember(op);
 }
 
-// Of one layer and phase: nothing is kept for longer.
-bool areTogether(Operation *a, Operation *b) {
-  return mayBeMember(a) && mayBeMember(b) && mlir::ft::getLayer(a) == mlir::ft::getLayer(b) &&
-         mlir::ft::getPhase(a) == mlir::ft::getPhase(b);
+// Whether a parameter that `op` reads is given up before `reader`.
+bool isGivenUp(Operation *op, Operation *reader) {
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    mlir::ft::ViewOp view = viewOf(operand);
+    return view && llvm::any_of(view.getFlat().getUsers(), [&](Operation *user) {
+             return !isMemoryEffectFree(user) && op->isBeforeInBlock(user) && user->isBeforeInBlock(reader);
+           });
+  });
+}
+
+// Whether `reader` may read what `op` reads, in its place: of one layer and phase, so that nothing is kept
+// for longer.
+bool mayReadThrough(Operation *op, Operation *reader) {
+  return mayBeMember(op) && mayBeMember(reader) && mlir::ft::getLayer(op) == mlir::ft::getLayer(reader) &&
+         mlir::ft::getPhase(op) == mlir::ft::getPhase(reader) && !isGivenUp(op, reader);
 }
 
 void eraseIfUnread(Operation *op) {
@@ -37,17 +48,18 @@ void eraseIfUnread(Operation *op) {
 
 void joinReshape(ReshapeOp op) {
   auto inner = op.getX().getDefiningOp<ReshapeOp>();
-  if (!inner || !areTogether(inner, op))
+  if (!inner || !mayReadThrough(inner, op))
     return;
   op.getXMutable().assign(inner.getX());
   eraseIfUnread(inner);
-  if (op.getX().getType() == op.getType())
+  if (op.getX().getType() == op.getType() &&
+      !viewOf(op.getX())) // a parameter may be given up before a reader
     op.replaceAllUsesWith(op.getX());
 }
 
 void joinSlice(SliceOp op) {
   auto inner = op.getX().getDefiningOp<SliceOp>();
-  if (!inner || !areTogether(inner, op))
+  if (!inner || !mayReadThrough(inner, op))
     return;
   SmallVector<int64_t> begin;
   for (auto [outer, of] : llvm::zip_equal(op.getBegin(), inner.getBegin()))
@@ -68,7 +80,7 @@ void joinConcat(ConcatOp op) {
   SmallVector<Operation *> joined;
   for (Value part : op.getParts()) {
     auto inner = part.getDefiningOp<ConcatOp>();
-    if (inner && inner->hasOneUse() && areTogether(inner, op) && axisOf(inner) == axisOf(op)) {
+    if (inner && inner->hasOneUse() && mayReadThrough(inner, op) && axisOf(inner) == axisOf(op)) {
       llvm::append_range(parts, inner.getParts());
       joined.push_back(inner);
     } else {
@@ -93,7 +105,7 @@ void join(Operation *op) {
 // widens them there, and they go through memory as they were.
 void moveBeforeWidening(Operation *op) {
   Value wide = op->getOperand(0), x = beforeWidening(wide);
-  if (!x || !llvm::all_of(wide.getUsers(), movesOne))
+  if (!x || !llvm::all_of(wide.getUsers(), movesOne) || isGivenUp(wide.getDefiningOp(), op))
     return;
   OpBuilder builder(op);
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
@@ -107,14 +119,6 @@ void moveBeforeWidening(Operation *op) {
   mlir::ft::setPhase(widened, mlir::ft::getPhase(op).getValue());
   op->replaceAllUsesWith(widened);
   join(moved);
-}
-
-// Whether a parameter that `op` reads is given up before `reader`.
-bool isGivenUp(Operation *op, Operation *reader) {
-  auto view = op->getOperand(0).getDefiningOp<mlir::ft::ViewOp>();
-  return view && llvm::any_of(view.getFlat().getUsers(), [&](Operation *user) {
-           return !isMemoryEffectFree(user) && op->isBeforeInBlock(user) && user->isBeforeInBlock(reader);
-         });
 }
 
 // Whether each reader may have a copy of its own, which costs nothing: one that is no member reads the memory

@@ -156,12 +156,11 @@ LogicalResult checkLookups(ModuleOp module, func::FuncOp forward) {
       inputs[argument.getArgNumber()].isShifted |= choice.isTarget && !isWholeInput(choice.ids);
     }
   }
-  for (BlockArgument argument : forward.getArguments()) // targets may be computed of it
-    if (llvm::any_of(choices, [&](Choice choice) {
-          return choice.isTarget && holdsIds(argument) &&
-                 choice.ids.getParentBlock() == argument.getOwner() && dependsOn(choice.ids, argument);
-        }))
-      targets.insert(argument.getArgNumber());
+  for (BlockArgument argument : forward.getArguments()) // ids may be computed of it
+    for (Choice choice : choices)
+      if (holdsIds(argument) && choice.ids.getParentBlock() == argument.getOwner() &&
+          dependsOn(choice.ids, argument))
+        (choice.isTarget ? targets : others).insert(argument.getArgNumber());
   // What a loss leaves out must not choose a row elsewhere.
   for (auto [number, input] : llvm::enumerate(inputs)) {
     if (targets.contains(number) && !others.contains(number) && input.idsBelow > 0)

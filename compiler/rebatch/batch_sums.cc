@@ -20,25 +20,50 @@ public:
       : extents(extents), oldBatch(oldBatch), newBatch(newBatch) {}
 
   LogicalResult visit(Operation *op) {
+    const bool readsShares = llvm::any_of(op->getOperands(), [&](Value value) { return isShare(value); });
+    if (readsShares && !isLinear(op))
+      return refuse(op);
+    if (failed(visitAny(op)))
+      return failure();
+    for (Value result : op->getResults())
+      if (readsShares && of(result) < 0)
+        shares.insert(result);
+    return success();
+  }
+
+  int64_t of(Value value) const { return sums.lookup(value).degree; }
+  double factor(int64_t degree) const {
+    return std::pow(double(oldBatch) / double(newBatch), double(degree));
+  }
+
+private:
+  struct Sum {
+    int64_t degree = 0;
+    double terms = 1; // that were added up for an element; 0 is not known
+  };
+
+  LogicalResult visitAny(Operation *op) {
     if (auto reduce = dyn_cast<ReduceOp>(op))
-      return set(op, of(reduce.getX()) +
-                         (reduce.getKind() == "sum" ? changing(reduce.getX(), reduce.getDims()) : 0));
+      return visitReduction(reduce);
     if (auto counts = dyn_cast<HistogramOp>(op))
       return of(counts.getIds()) == 0 ? set(op, extents.anyChanges(counts.getIds()) ? 1 : 0) : refuse(op);
-    if (auto sums = dyn_cast<CumsumOp>(op))
-      return extents.changes(lastOf(sums.getX())) ? refuse(op) : set(op, of(sums.getX()));
-    if (auto sums = dyn_cast<ScatterAddElementsOp>(op)) // to rows of their own, or all to the same few
-      return of(sums.getIds()) != 0 ? refuse(op)
-                                    : set(op, of(sums.getX()) + (extents.changes(lastOf(sums.getX())) &&
-                                                                 !extents.changes(lastOf(sums.getResult()))));
+    if (auto running = dyn_cast<CumsumOp>(op))
+      return extents.changes(lastOf(running.getX())) ? refuse(op) : set(op, of(running.getX()));
+    if (auto added = dyn_cast<ScatterAddElementsOp>(op)) // to rows of their own, or all to the same few
+      return of(added.getIds()) != 0
+                 ? refuse(op)
+                 : set(op, of(added.getX()) + (extents.changes(lastOf(added.getX())) &&
+                                               !extents.changes(lastOf(added.getResult()))));
     if (auto dot = dyn_cast<DotOp>(op)) {
       int64_t summed = dot.getA().getType().getRank() - (dot.getTransposeA() ? 2 : 1);
-      return set(op, of(dot.getA()) + of(dot.getB()) + (extents.changes({dot.getA(), summed}) ? 1 : 0));
+      return setProduct(op, dot.getA(), dot.getB(), {summed});
     }
     if (auto product = dyn_cast<MatmulOp>(op))
       return visitProduct(product);
-    if (auto shares = dyn_cast<SoftmaxOp>(op); shares && extents.changes(lastOf(shares.getX())))
-      return of(shares.getX()) == 0 ? set(op, -1) : refuse(op);
+    if (auto softmax = dyn_cast<SoftmaxOp>(op); softmax && extents.changes(lastOf(softmax.getX()))) {
+      shares.insert(softmax.getResult());
+      return of(softmax.getX()) == 0 ? set(op, -1) : refuse(op);
+    }
     if (takesSome(op))
       return op->emitOpError(
           "keeps the batch from changing: it takes a number of rows of the batch that does not "
@@ -46,15 +71,17 @@ public:
     return visitElements(op);
   }
 
-  int64_t of(Value value) const { return degrees.lookup(value); }
-  double factor(int64_t degree) const {
-    return std::pow(double(oldBatch) / double(newBatch), double(degree));
-  }
-
-private:
   static bool isFloat(Value value) {
     auto tensor = dyn_cast<RankedTensorType>(value.getType());
     return tensor && isa<FloatType>(tensor.getElementType());
+  }
+
+  bool isShare(Value value) const { return shares.contains(value); }
+  double termsOf(Value value) const { return sums.lookup(value).terms; }
+
+  static double extentOf(Dimension dimension) {
+    auto [value, dim] = dimension;
+    return double(cast<RankedTensorType>(value.getType()).getDimSize(unsigned(dim)));
   }
 
   int64_t changing(Value x, ArrayRef<int64_t> dims) const {
@@ -88,31 +115,69 @@ private:
   LogicalResult visitProduct(MatmulOp product) {
     Value a = product.getA();
     int64_t last = cast<RankedTensorType>(a.getType()).getRank() - 1;
-    int64_t summed = product.getTransposeA() ? changing(a, llvm::to_vector(llvm::seq<int64_t>(0, last)))
-                                             : changing(a, {last});
-    int64_t degree = of(a) + of(product.getB()) + summed;
+    auto summed =
+        product.getTransposeA() ? llvm::to_vector(llvm::seq<int64_t>(0, last)) : SmallVector<int64_t>{last};
+    if (failed(setProduct(product, a, product.getB(), summed)))
+      return failure();
     for (Value added : {product.getBias(), product.getAcc()})
-      if (added && of(added) != degree)
+      if (added && of(added) != of(product.getResult()))
         return refuse(product);
-    return set(product, degree);
+    return success();
+  }
+
+  // Sums over what does not change with the batch are weighted sums; those over it have terms.
+  LogicalResult setProduct(Operation *op, Value a, Value b, ArrayRef<int64_t> summed) {
+    int64_t degree = of(a) + of(b) + changing(a, summed);
+    double terms = termsOf(a) * termsOf(b);
+    for (int64_t dim : summed)
+      terms *= extents.changes({a, dim}) ? extentOf({a, dim}) : 1;
+    return set(op, degree, terms);
+  }
+
+  LogicalResult visitReduction(ReduceOp reduce) {
+    Value x = reduce.getX();
+    if (reduce.getKind() != "sum")
+      return set(reduce, of(x), termsOf(x));
+    double terms = termsOf(x);
+    for (int64_t dim : reduce.getDims())
+      terms *= extentOf({x, dim});
+    return set(reduce, of(x) + changing(x, reduce.getDims()), terms);
+  }
+
+  // Of a softmax over the batch, whose sum is 1: what is linear in its elements grows as that does.
+  bool isLinear(Operation *op) const {
+    auto count = llvm::count_if(op->getOperands(), [&](Value value) { return isShare(value); });
+    if (auto reduce = dyn_cast<ReduceOp>(op))
+      return reduce.getKind() == "sum";
+    if (isa<DotOp, MatmulOp, MulOp>(op))
+      return count == 1;
+    if (isa<DivOp, SelectOp>(op))
+      return !isShare(op->getOperand(isa<DivOp>(op) ? 1 : 0));
+    return (op->hasTrait<MovesElements>() && !isa<GatherElementsOp>(op)) ||
+           isa<AddOp, ConvertOp, CopyOp, NegOp, ScaleOp, StopGradientOp, SubOp>(op);
   }
 
   // What is computed element by element, what only moves elements, and all that takes no sums but as ids.
   LogicalResult visitElements(Operation *op) {
     if (isa<SelectOp>(op))
       return of(op->getOperand(0)) == 0 ? alike(op, op->getOperands().drop_front()) : refuse(op);
+    Value x = op->getNumOperands() > 0 ? op->getOperand(0) : Value();
     if (isa<MulOp>(op))
-      return set(op, of(op->getOperand(0)) + of(op->getOperand(1)));
+      return set(op, of(x) + of(op->getOperand(1)), termsOf(x) * termsOf(op->getOperand(1)));
     if (isa<DivOp>(op))
-      return set(op, of(op->getOperand(0)) - of(op->getOperand(1)));
+      return set(op, of(x) - of(op->getOperand(1)), 0);
     if (isa<SquareOp>(op))
-      return set(op, 2 * of(op->getOperand(0)));
+      return set(op, 2 * of(x), termsOf(x) * termsOf(x));
     if (isa<ReciprocalOp>(op))
-      return set(op, -of(op->getOperand(0)));
-    if (isa<ScaleOp>(op) && of(op->getOperand(0)) != 0)
-      return isFloat(op->getOperand(0)) ? rescale(op) : refuse(op);
+      return set(op, -of(x), 0);
+    if (isa<ScaleOp>(op) && isFloat(x) && !isShare(x))
+      return rescale(op);
+    if (isa<ScaleOp>(op) && of(x) != 0)
+      return isFloat(x) ? alike(op, op->getOperands()) : refuse(op);
     if (isa<EqOp, NeOp, LtOp, LeOp, GtOp, GeOp>(op)) // both grow, or neither
-      return failed(alike(op, op->getOperands())) ? failure() : set(op, 0);
+      return failed(alike(op, op->getOperands())) || failed(checkRows(op)) ? failure() : set(op, 0);
+    if (failed(checkRows(op)))
+      return failure();
     const bool movesAll = op->getName().hasTrait<MovesElements>() && !isa<GatherElementsOp>(op);
     if (movesAll ||
         isa<ConvertOp, CopyOp, StopGradientOp, NegOp, AbsOp, ReluOp, AddOp, SubOp, MaximumOp, MinimumOp>(op))
@@ -123,9 +188,9 @@ private:
     return checkNumbers(op);
   }
 
-  LogicalResult set(Operation *op, int64_t degree) {
+  LogicalResult set(Operation *op, int64_t degree, double terms = 1) {
     for (Value result : op->getResults())
-      degrees[result] = degree;
+      sums[result] = {degree, terms};
     return success();
   }
 
@@ -136,29 +201,72 @@ private:
   }
 
   LogicalResult alike(Operation *op, OperandRange operands) {
-    std::optional<int64_t> degree;
+    std::optional<Sum> all;
     for (Value operand : operands) {
       if (isZero(operand))
         continue;
-      if (degree && *degree != of(operand))
+      if (all && all->degree != of(operand))
         return refuse(op);
-      degree = of(operand);
+      bool isOther = all && all->terms != termsOf(operand);
+      all = {of(operand), isOther ? 0 : termsOf(operand)};
     }
-    return set(op, degree.value_or(0));
+    return all ? set(op, all->degree, all->terms) : set(op, 0);
   }
 
   // One over a number of elements is one over another number.
   LogicalResult rescale(Operation *op) {
-    double old = cast<ScaleOp>(op).getParameter(), scaled = old * factor(of(op->getOperand(0)));
+    Value x = op->getOperand(0);
+    double old = cast<ScaleOp>(op).getParameter(), terms = termsOf(x) * old;
+    if (of(x) == 0)
+      return set(op, 0, terms >= 1 && terms == std::round(terms) ? terms : 1);
+    double scaled = old * factor(of(x));
     double elements = std::round(1 / scaled);
     const bool wereElements = 1 / std::round(1 / old) == old;
-    const auto counted = static_cast<int64_t>(std::round(1 / old));
-    if (wereElements && oldBatch > 2 && counted % oldBatch == oldBatch - 1)
+    if (wereElements && isCorrected(std::round(1 / old), of(x), termsOf(x)))
       return op->emitOpError("keeps the batch from changing: it divides by one less than a number of rows");
     if (wereElements && std::abs(1 / scaled - elements) <= 1e-9 * std::abs(elements))
       scaled = 1 / elements;
     op->setAttr(ScaleOp::row().parameters[0], Builder(op->getContext()).getF64FloatAttr(scaled));
     return set(op, 0);
+  }
+
+  // Whether a sum is divided by one less than its terms, or than rows of the batch, times or without others;
+  // one of pairs of rows by what is no number of pairs.
+  bool isCorrected(double counted, int64_t degree, double terms) const {
+    double rows = double(oldBatch);
+    if (oldBatch < 2 || terms == 0)
+      return false;
+    if (degree > 1 && std::fmod(counted, std::pow(rows, double(degree))) != 0)
+      return true;
+    return std::fmod(terms, counted) != 0 &&
+           (counted == terms - 1 || std::fmod(terms / rows * (rows - 1), counted) == 0);
+  }
+
+  // Numbers of rows that are compared, or computed with a number of rows, choose as many in any batch.
+  LogicalResult checkRows(Operation *op) const {
+    bool compares = isa<EqOp, NeOp, LtOp, LeOp, GtOp, GeOp>(op);
+    if (!compares && !isa<AddOp, SubOp, MulOp, MaximumOp, MinimumOp>(op))
+      return success();
+    for (unsigned i : {0u, 1u}) {
+      Value rows = op->getOperand(i);
+      std::optional<double> number = numberIn(op->getOperand(1 - i));
+      if (isFloat(rows) || !numbersRows(rows))
+        continue;
+      if (compares || (number && (isExtent(op, *number) || isExtent(op, std::abs(*number) + 1))))
+        return op->emitOpError("keeps the batch from changing: ")
+               << (compares ? "it compares numbers of rows of the batch"
+                            : "it computes with a number of rows that changes with it");
+    }
+    return success();
+  }
+
+  // What a value is everywhere.
+  static std::optional<double> numberIn(Value value) {
+    Operation *op = value.getDefiningOp();
+    while (isa_and_present<BroadcastOp, ConvertOp, CopyOp, ReshapeOp>(op))
+      op = op->getOperand(0).getDefiningOp();
+    auto fill = dyn_cast_if_present<FillOp>(op);
+    return fill ? std::optional(fill.getValue().convertToDouble()) : std::nullopt;
   }
 
   // A number of rows in arithmetic of ids would have to change with them.
@@ -210,7 +318,8 @@ private:
 
   const BatchExtents &extents;
   int64_t oldBatch, newBatch;
-  llvm::DenseMap<Value, int64_t> degrees; // 0 of those that are missing
+  llvm::DenseMap<Value, Sum> sums;
+  llvm::DenseSet<Value> shares; // of a softmax over the batch
 };
 
 } // namespace

@@ -108,7 +108,19 @@ class Batch(EndToEnd):
         hardest = ('  %r = ft.reduce "sum" %y over [1] : tensor<4x8xf32> -> tensor<4xf32>\n'
                    '  %i = ft.argsort %r descending : tensor<4xf32> -> tensor<2xi32>\n' + rows)
         corrected = ('  %s = ft.reduce "sum" %y over [0, 1] : tensor<4x8xf32> -> tensor<f32>\n  %loss = ft.scale %s, 0.03225806451612903 : tensor<f32>')
-        for body, op in ((flipped, "ft.shift"), (chosen, "ft.embedding"), (hardest, "ft.argsort"), (corrected, "ft.scale"), (part, "ft.slice"), (cut, "ft.slice"), (compared, "ft.lt"), (uneven, "ft.exp"), (swapped, "ft.reshape")):
+        pairs = '  %p = ft.dot %y, %y transpose_b : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x4xf32>\n'
+        others = pairs + '  %s = ft.reduce "sum" %p over [0, 1] : tensor<4x4xf32> -> tensor<f32>\n  %loss = ft.scale %s, 0.08333333333333333 : tensor<f32>'
+        squares = pairs + ('  %q = ft.softmax %p : tensor<4x4xf32>\n  %r = ft.square %q : tensor<4x4xf32>\n' + reduced.format("r", "4x4"))
+        filled = ('  %n = ft.iota : tensor<4xi32>\n  %f = ft.fill 3.0 : tensor<f32>\n  %c = ft.convert %f : tensor<f32> -> tensor<i32>\n'
+                  '  %b = ft.broadcast %c : tensor<i32> -> tensor<4xi32>\n  %i = ft.sub %b, %n : tensor<4xi32>, tensor<4xi32>\n'
+                  '  %e = ft.embedding %i, %y : (tensor<4xi32>, tensor<4x8xf32>) -> tensor<4x8xf32>\n'
+                  '  %q = ft.mul %e, %y : tensor<4x8xf32>, tensor<4x8xf32>\n' + reduced.format("q", "4x8"))
+        half = ('  %n = ft.iota : tensor<4xi32>\n  %f = ft.fill 2.0 : tensor<f32>\n  %c = ft.convert %f : tensor<f32> -> tensor<i32>\n'
+                '  %b = ft.lt %n, %c : tensor<4xi32>, tensor<i32>\n  %q = ft.convert %b : tensor<4xi1> -> tensor<4xf32>\n'
+                '  %r = ft.reduce "sum" %y over [1] : tensor<4x8xf32> -> tensor<4xf32>\n  %m = ft.mul %q, %r : tensor<4xf32>, tensor<4xf32>\n'
+                '  %loss = ft.reduce "sum" %m over [0] : tensor<4xf32> -> tensor<f32>')
+        unbiased = ('  %s = ft.reduce "sum" %y over [0, 1] : tensor<4x8xf32> -> tensor<f32>\n  %loss = ft.scale %s, 0.041666666666666664 : tensor<f32>')
+        for body, op in ((others, "ft.scale"), (squares, "ft.square"), (filled, "ft.sub"), (half, "ft.lt"), (unbiased, "ft.scale"), (flipped, "ft.shift"), (chosen, "ft.embedding"), (hardest, "ft.argsort"), (corrected, "ft.scale"), (part, "ft.slice"), (cut, "ft.slice"), (compared, "ft.lt"), (uneven, "ft.exp"), (swapped, "ft.reshape")):
             with self.subTest(op=op):
                 model = self.forward(self.PRODUCT + body)
                 self.check("ftc", "compile", model, "--strategy=no_shard", "--batch=4", "-o", self.dir / "p.bin")
@@ -117,6 +129,16 @@ class Batch(EndToEnd):
                 self.assertEqual((done.returncode, len(lines)), (65, 1), done.stderr)
                 for word in ("own.mlir:", op, "keeps the batch from changing"):
                     self.assertIn(word, lines[0])
+
+    def test_what_divides_by_other_extents(self):
+        """One less than the columns, all of them or those behind the first, is no number of rows."""
+        for columns, rows in ((7, 4), (7, 8), (3, 4)):
+            part = (f'  %p = ft.slice %y at [0, {8 - columns}] : tensor<4x8xf32> -> tensor<4x{columns}xf32>\n'
+                    f'  %s = ft.reduce "sum" %p over [0, 1] : tensor<4x{columns}xf32> -> tensor<f32>\n'
+                    f'  %t = ft.scale %s, {1 / columns!r} : tensor<f32>\n  %loss = ft.scale %t, 0.25 : tensor<f32>')
+            self.assertIn("ft.scale", self.loss(self.forward(self.PRODUCT + part), rows * 2))
+        masked = ('  %s = ft.reduce "sum" %y over [0, 1] : tensor<4x8xf32> -> tensor<f32>\n  %loss = ft.scale %s, 0.03571428571428571 : tensor<f32>')
+        self.assertIn("0.017857142857142856", self.loss(self.forward(self.PRODUCT + masked), 8))
 
     def test_a_batch_of_one_between_other_extents(self):
         """A reshape that joins it may join it with either; in front there is no choice."""

@@ -85,7 +85,7 @@ def zero(x):
 KINKS = {
     "elu": lambda x: F.elu(zero(x)) * x, "selu": lambda x: F.selu(zero(x)) * x, "celu": lambda x: F.celu(zero(x), 0.7) * x, "clamp above": lambda x: zero(x).clamp(min=0) + x,
     "clamp between": lambda x: zero(x).clamp(-1, 0) + x, "clamp by tensors": lambda x: zero(x).clamp(torch.zeros(()), torch.ones(())) * x, "std of rows that are alike": lambda x: zero(x).std(-1) + x.mean(-1),
-    "power of 0": lambda x: zero(x) ** (x.sigmoid() + 1) + x, "xlogy": lambda x: torch.special.xlogy(x.sigmoid(), x.sigmoid()), "xlogy of 0": lambda x: torch.special.xlogy(x.relu().detach(), x.sigmoid()), "nan_to_num": lambda x: torch.nan_to_num(torch.where(x > 0, x, float("nan"))),
+    "power of 0": lambda x: zero(x) ** (x.sigmoid() + 1) + x, "power of 0 to numbers": lambda x: zero(x) ** torch.tensor([1., 2., 0., 3.])[torch.arange(x.shape[-1]) % 4] + x, "xlogy": lambda x: torch.special.xlogy(x.sigmoid(), x.sigmoid()), "xlogy of 0": lambda x: torch.special.xlogy(x.relu().detach(), x.sigmoid()), "nan_to_num": lambda x: torch.nan_to_num(torch.where(x > 0, x, float("nan"))),
     "bce, saturated": lambda x: F.binary_cross_entropy((x * 80).sigmoid(), MASK.float()), "distillation": lambda x: F.kl_div(x.log_softmax(1), (2 * x).detach().softmax(1), reduction="batchmean"),
     "repeated by half": lambda x: F.scaled_dot_product_attention(x.view(1, 4, 2, 3), x.view(1, 2, 4, 3)[:, :, :2].repeat_interleave(2, 1), x.view(1, 4, 2, 3), is_causal=True),
 }

@@ -1,5 +1,6 @@
 """What ft.export does not take is named at once, with file and line and what to do."""
 import inspect
+import math
 import unittest
 
 import torch
@@ -137,6 +138,13 @@ class Refusals(unittest.TestCase):
                 return self.table((ids + 200).long() % 101).square().mean()
         self.assert_place(self.refused(Hashed(), torch.randint(0, 50257, (2, 5))).problems[0], Hashed, "more than 32 bits")
         self.assertIn("wraps", str(self.refused(Wraps(), torch.randint(0, 255, (2, 5), dtype=torch.uint8))))
+
+        class Fits(Hashed):
+            def forward(self, ids):
+                seen = ids.ne(0)
+                penalty = (1 - seen.long()) * -100000 + torch.arange(4) * 40000  # below 2^31, whatever the ids
+                return (self.table(ids * seen) * torch.ones(4, 4, dtype=torch.bool).tril() * torch.tensor([1, 2, math.inf, 4]).clamp(max=3)).square().mean() + penalty.float().mean()
+        ft.export(Fits(), torch.randint(0, 101, (2, 4)))
 
     def test_what_is_no_module(self):
         for other in (lambda x: x.mean(), nn.Linear(4, 4).forward):

@@ -6,6 +6,7 @@ import torch
 
 from ..errors import Unsupported
 from ..registry import op, refuse
+from .integers import check_arithmetic, check_product
 from .recognized import product_of
 
 RANK = {"i1": 0, "i32": 1, "f32": 2}
@@ -28,21 +29,11 @@ def common(graph, *operands, element=None):
     return [graph.value(x, element) for x in operands]
 
 
-def check_integers(graph, *factors):
-    """PyTorch's integers have 64 bits, or 8 and 16 that wrap: here all have 32."""
-    dtype = getattr(graph.output, "dtype", None)
-    if dtype in (torch.uint8, torch.int8, torch.int16):
-        raise Unsupported(f"arithmetic of {dtype} wraps in PyTorch, and not here; convert it to int64 before")
-    largest = max((abs(y) if is_number(y) else int(y.abs().max()) for y in factors if is_number(y) or isinstance(y, torch.Tensor)), default=0)
-    if dtype == torch.int64 and largest >= 2**15:
-        raise Unsupported(f"a product by {largest} may pass 32 bits, which integers have here; compute it in the data, or in float64 outside")
-
-
 # ---- two operands
 
 @op("add")
 def add(graph, x, y, alpha=1):
-    check_integers(graph)
+    check_arithmetic(graph)
     if is_number(y) and graph.element != "i1":
         return graph.shift(graph.value(x, graph.element), y * alpha)
     if is_number(x):
@@ -55,7 +46,7 @@ def add(graph, x, y, alpha=1):
 
 @op("sub")
 def sub(graph, x, y, alpha=1):
-    check_integers(graph)
+    check_arithmetic(graph)
     if is_number(y):
         return graph.shift(graph.value(x, graph.element), -y * alpha)
     x, y = common(graph, x, y, element=graph.element)
@@ -69,7 +60,7 @@ def rsub(graph, x, y, alpha=1):
 
 @op("mul")
 def mul(graph, x, y):
-    check_integers(graph, x, y)
+    check_product(graph, x, y)
     if is_number(x):
         x, y = y, x
     if is_number(y) and graph.element != "i1":
@@ -141,11 +132,15 @@ def power(graph, x, y):
             raise Unsupported("powers of numbers that are not positive are not taken")
         return graph.convert(graph.map("exp", graph.scale(graph.value(y, "f32"), math.log(x))), graph.element)
     x, y = common(graph, x, y, element="f32")
-    # 0 to a power has no logarithm: 1, 0 or infinity, without a gradient.
     zero = graph.compare_number("eq", x, 0)
     power = graph.map("exp", graph.map("mul", y, graph.map("log", graph.select(zero, graph.fill(1), x))))
-    of_zero = graph.select(graph.compare_number("gt", y, 0), graph.fill(0), graph.select(graph.compare_number("lt", y, 0), graph.fill(math.inf), graph.fill(1)))
-    return graph.convert(graph.select(zero, graph.broadcast(of_zero, graph.shape), power), graph.element)
+    result = graph.select(zero, graph.fill(0), power)
+    # Where x is 0 it has no logarithm: a value and a derivative for each kind of y. What is not chosen computes with 1, so that nothing is infinite.
+    for cases, chosen in (((("lt", 0),), lambda v: graph.map("reciprocal", v)), ((("eq", 0),), lambda v: graph.fill(1)),
+                          ((("gt", 0), ("lt", 1)), lambda v: graph.map("sqrt", v)), ((("eq", 1),), lambda v: v)):
+        here = functools.reduce(lambda a, b: graph.map("and", a, b), (graph.compare_number(name, y, bound) for name, bound in cases), zero)
+        result = graph.select(here, chosen(graph.select(here, x, graph.fill(1))), result)
+    return graph.convert(graph.broadcast(result, graph.shape), graph.element)
 
 
 @op("maximum", "fmax")

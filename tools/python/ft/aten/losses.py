@@ -124,7 +124,10 @@ def bce(graph, x, y, weight=None, reduction=MEAN):
     loss = graph.scale(graph.map("add", graph.map("mul", stopped(y), of_one), graph.map("mul", stopped(one_less(y)), of_zero)), -1)
     # PyTorch's derivatives, which stay finite: (x - y) / max(x (1 - x), 1e-12) by x, log(1 - x) - log(x) by y.
     variance = graph.map("maximum", graph.map("mul", x, one_less(x)), graph.fill(1e-12))
-    for v, derivative in ((x, graph.map("div", graph.map("sub", x, y), variance)), (y, graph.map("sub", of_zero, of_one))):
+    by_x = graph.map("div", graph.map("sub", x, y), variance)
+    finite = graph.compare("lt", graph.map("abs", by_x), graph.broadcast(graph.fill(math.inf), by_x.shape))  # not where fp16 has no 1e-12
+    by_x = graph.select(finite, by_x, graph.scale(graph.map("sub", x, y), 6e4))
+    for v, derivative in ((x, by_x), (y, graph.map("sub", of_zero, of_one))):
         loss = graph.map("add", loss, graph.map("mul", graph.map("sub", v, stopped(v)), stopped(derivative)))
     return reduced(graph, loss if weight is None else graph.map("mul", loss, graph.value(weight)), reduction)
 
