@@ -3,7 +3,9 @@
 #include "compiler/pipeline/check_signature.h"
 #include "dialects/ft/composites.h"
 #include "dialects/ft/dialect.h"
+#include "dialects/ft/elementwise.h"
 #include "dialects/ft/signature.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <optional>
 
@@ -139,6 +141,21 @@ LogicalResult checkChoice(const Choice &choice, func::FuncOp forward, MutableArr
   return success();
 }
 
+/// Whether ids are computed of an input, and nothing on the way chooses what stands in for negative ones, as
+/// a decoder does that takes labels.
+bool mayBeNegativeWith(Value ids, BlockArgument input) {
+  llvm::SetVector<Value> reached;
+  reached.insert(ids);
+  for (size_t i = 0; i < reached.size(); ++i) {
+    if (reached[i] == input)
+      return true;
+    Operation *op = reached[i].getDefiningOp();
+    if (op && !isa<ClampOp, MaximumOp, SelectOp>(op))
+      reached.insert(op->operand_begin(), op->operand_end());
+  }
+  return false;
+}
+
 } // namespace
 
 LogicalResult checkLookups(ModuleOp module, func::FuncOp forward) {
@@ -158,9 +175,12 @@ LogicalResult checkLookups(ModuleOp module, func::FuncOp forward) {
   }
   for (BlockArgument argument : forward.getArguments()) // ids may be computed of it
     for (Choice choice : choices)
-      if (holdsIds(argument) && choice.ids.getParentBlock() == argument.getOwner() &&
-          dependsOn(choice.ids, argument))
-        (choice.isTarget ? targets : others).insert(argument.getArgNumber());
+      if (holdsIds(argument) && choice.ids.getParentBlock() == argument.getOwner()) {
+        if (choice.isTarget && dependsOn(choice.ids, argument))
+          targets.insert(argument.getArgNumber());
+        if (!choice.isTarget && mayBeNegativeWith(choice.ids, argument))
+          others.insert(argument.getArgNumber());
+      }
   // What a loss leaves out must not choose a row elsewhere.
   for (auto [number, input] : llvm::enumerate(inputs)) {
     if (targets.contains(number) && !others.contains(number) && input.idsBelow > 0)

@@ -3,7 +3,7 @@
 import random
 import unittest
 
-from harness import BIN, EndToEnd, metrics
+from harness import BIN, EndToEnd, metrics, run
 from signatures_test import write
 
 BATCH, LENGTH, CLASSES, COUNT = 2, 5, 31, 12
@@ -41,6 +41,12 @@ COMPUTED = """    %f = ft.fill 3.0 : tensor<f32>
     %out = ft.lt %y, %three : IDS, tensor<i32>
     %u = ft.select %out, %none, %y : tensor<2x5xi1>, tensor<i32>, IDS
     %loss = ft.cross_entropy %l, %u : (LOGITS, IDS) -> tensor<f32>"""
+# Rows and targets are of one input, as of a decoder that takes labels.
+SHIFTED = f"    %i = ft.shift %y, 1.0 : {IDS}"
+CHOSEN = f"""    %f = ft.fill 0.0 : tensor<f32>
+    %pad = ft.convert %f : tensor<f32> -> tensor<i32>
+    %out = ft.lt %y, %pad : {IDS}, tensor<i32>
+    %i = ft.select %out, %pad, %y : tensor<2x5xi1>, tensor<i32>, {IDS}"""
 # A loss with another term.
 SUMMED = SLICED.replace("%loss", "%e") + """
     %n = ft.reduce "sum" %b over [0] : tensor<31xf32> -> tensor<f32>
@@ -98,6 +104,20 @@ class CountedParts(EndToEnd):
         computed = self.numbers(COMPUTED, "targets")
         self.labels = [label if label >= 3 else -1 for label in self.labels]
         self.assertEqual(computed, self.numbers(PLAIN, "targets"))
+
+    def test_negative_targets_that_choose_a_row(self):
+        """Let through only where something stands in for them."""
+        looked_up = MODEL.replace("tensor<31x8xf32> = #ft", "tensor<32x8xf32> = #ft", 1).replace("tensor<31x8xf32>) -> tensor<2x5x8xf32>", "tensor<32x8xf32>) -> tensor<2x5x8xf32>")
+        looked_up = looked_up.replace("%t = ft.get @table : tensor<31x8xf32>", "%t = ft.get @table : tensor<32x8xf32>").replace("embedding %tokens", "embedding %i")
+        for rows, status in ((SHIFTED, 65), (CHOSEN, 0)):
+            text = looked_up.replace("    %x = ft.embedding", rows + "\n    %p = ft.slice %t at [0, 0] : tensor<32x8xf32> -> tensor<31x8xf32>\n    %x = ft.embedding")
+            text = text.replace("%x, %t bias", "%x, %p bias").replace("LOSS", PLAIN).replace("NAME", "y").replace("IDS", IDS).replace("LOGITS", LOGITS)
+            (self.dir / "model.mlir").write_text(text)
+            self.check("ftc", "compile", self.dir / "model.mlir", "--strategy=full_shard", "-o", self.dir / "plan.bin")
+            done = run("ftexec", self.dir / "plan.bin", f"--data={self.data('y')}", "--steps=1")
+            self.assertEqual(done.returncode, status, done.stderr)
+            if status:
+                self.assertIn("has the value -1, outside of", done.stderr)
 
     def test_evaluation_alone(self):
         """Every example is evaluated, with its accuracy."""
