@@ -52,8 +52,8 @@ void joinReshape(ReshapeOp op) {
     return;
   op.getXMutable().assign(inner.getX());
   eraseIfUnread(inner);
-  if (op.getX().getType() == op.getType() &&
-      !viewOf(op.getX())) // a parameter may be given up before a reader
+  // A parameter may be given up before a reader of the copy.
+  if (op.getX().getType() == op.getType() && !viewOf(op.getX()))
     op.replaceAllUsesWith(op.getX());
 }
 

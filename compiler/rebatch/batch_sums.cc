@@ -249,24 +249,16 @@ private:
       return success();
     for (unsigned i : {0u, 1u}) {
       Value rows = op->getOperand(i);
-      std::optional<double> number = numberIn(op->getOperand(1 - i));
+      FillOp filled = fillOf(op->getOperand(1 - i));
       if (isFloat(rows) || !numbersRows(rows))
         continue;
-      if (compares || (number && (isExtent(op, *number) || isExtent(op, std::abs(*number) + 1))))
+      double number = filled ? filled.getValue().convertToDouble() : 0;
+      if (compares || isExtent(op, number) || isExtent(op, std::abs(number) + 1))
         return op->emitOpError("keeps the batch from changing: ")
                << (compares ? "it compares numbers of rows of the batch"
                             : "it computes with a number of rows that changes with it");
     }
     return success();
-  }
-
-  // What a value is everywhere.
-  static std::optional<double> numberIn(Value value) {
-    Operation *op = value.getDefiningOp();
-    while (isa_and_present<BroadcastOp, ConvertOp, CopyOp, ReshapeOp>(op))
-      op = op->getOperand(0).getDefiningOp();
-    auto fill = dyn_cast_if_present<FillOp>(op);
-    return fill ? std::optional(fill.getValue().convertToDouble()) : std::nullopt;
   }
 
   // A number of rows in arithmetic of ids would have to change with them.
