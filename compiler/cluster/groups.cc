@@ -50,13 +50,27 @@ mlir::ft::ReduceOp sumWithoutFunction(Operation *op) {
   return sum && elementsOf(sum) > 1 && isOnlySummed(op) ? sum : mlir::ft::ReduceOp();
 }
 
-// Computed at one place each. Reductions may have conversions beside them.
+// Computed at one place each, or piece by piece. Reductions may have conversions beside them, and pieces are
+// combined before they are reduced.
 bool computesTwice(const ClusterBody &body, ArrayRef<Operation *> ops) {
   using Kind = ClusterBody::Op::Kind;
-  auto made = llvm::count_if(body.ops, [](const ClusterBody::Op &op) {
-    return op.kind != Kind::kFill && op.kind != Kind::kIota && op.kind != Kind::kConvert;
-  });
-  return made > llvm::count_if(ops, [](Operation *op) { return !isMove(op); });
+  int64_t made = 0, elements = 0, asked = 0, elementsAsked = 0;
+  std::vector<bool> columns = HasColumns(body);
+  for (auto [i, op] : llvm::enumerate(body.ops)) {
+    if (op.kind == Kind::kFill || op.kind == Kind::kIota || op.kind == Kind::kConvert)
+      continue;
+    ++made;
+    elements += columns[body.reads.size() + i] || op.kind == Kind::kReduce ? body.elements() : 0;
+  }
+  for (Operation *op : ops) {
+    if (isMove(op))
+      continue;
+    ++asked;
+    elementsAsked +=
+        cast<RankedTensorType>((isa<mlir::ft::ReduceOp>(op) ? op->getOperand(0) : op->getResult(0)).getType())
+            .getNumElements();
+  }
+  return made > asked && elements > elementsAsked;
 }
 
 } // namespace

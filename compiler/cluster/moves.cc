@@ -1,5 +1,7 @@
 #include "compiler/cluster/moves.h"
 
+#include "compiler/codegen/cluster_space.h"
+
 namespace ft::compiler {
 namespace {
 
@@ -69,12 +71,6 @@ void joinSlice(SliceOp op) {
   eraseIfUnread(inner);
 }
 
-int64_t axisOf(ConcatOp op) {
-  int64_t rank = cast<RankedTensorType>(op.getType()).getRank();
-  auto axis = static_cast<int64_t>(op.getAxis());
-  return axis < 0 ? axis + rank : axis;
-}
-
 void joinConcat(ConcatOp op) {
   SmallVector<Value> parts;
   SmallVector<Operation *> joined;
@@ -121,6 +117,25 @@ void moveBeforeWidening(Operation *op) {
   join(moved);
 }
 
+// Parts of which one is for clusters are slices, which these read where they lie.
+void cutBySlices(mlir::ft::SplitOp op) {
+  bool isWanted = mlir::ft::getPhase(op) && llvm::any_of(op.getResults(), [](Value part) {
+                    return !part.use_empty() && llvm::all_of(part.getUsers(), mayBeMember);
+                  });
+  if (!isWanted)
+    return;
+  OpBuilder builder(op);
+  SmallVector<int64_t> begin(cast<RankedTensorType>(op.getX().getType()).getRank(), 0);
+  for (Value part : op.getResults()) {
+    auto slice =
+        SliceOp::create(builder, op.getLoc(), part.getType(), op.getX(), builder.getDenseI64ArrayAttr(begin));
+    slice->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    part.replaceAllUsesWith(slice.getResult());
+    begin.back() += cast<RankedTensorType>(part.getType()).getShape().back();
+  }
+  op.erase();
+}
+
 // Whether each reader may have a copy of its own, which costs nothing: one that is no member reads the memory
 // that the operand is in.
 bool isFree(Operation *op) {
@@ -151,6 +166,8 @@ ReshapeOp twinOf(ReshapeOp reshape, Operation *place, const OpSet &own, const Op
 } // namespace
 
 void simplifyMoves(Block &block) {
+  for (auto split : llvm::make_early_inc_range(block.getOps<mlir::ft::SplitOp>()))
+    cutBySlices(split);
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (movesOne(&op))
       moveBeforeWidening(&op);

@@ -7,7 +7,7 @@
 namespace ft::compiler {
 
 /// A reshape of a reshape, a slice of a slice and a concatenation of a concatenation become one; what only
-/// moves what was made wider moves it before.
+/// moves what was made wider moves it before; parts that are read in clusters are slices.
 void simplifyMoves(mlir::Block &block);
 
 /// Who reads what was repeated, or what has the same elements in another shape, does so itself: a cluster

@@ -1,5 +1,6 @@
 #include "compiler/codegen/cluster_body.h"
 
+#include "compiler/codegen/body_maker.h"
 #include "compiler/codegen/cluster_space.h"
 #include "compiler/codegen/elements.h"
 #include "compiler/codegen/index_map.h"
@@ -13,20 +14,17 @@ namespace {
 using namespace mlir;
 using mlir::ft::ReduceOp;
 using mlir::ft::verify::shape;
-using Op = ClusterBody::Op;
-
-// Numbers of ops until reads, which come first, are all known.
-constexpr uint32_t kOps = 1U << 16;
 
 class Analysis {
 public:
-  Analysis(func::FuncOp function, SpaceDigits space, bool columnsAreFixed)
-      : function(function), space(std::move(space)), columnsAreFixed(columnsAreFixed) {}
+  Analysis(func::FuncOp function, BodySpace space)
+      : function(function), space(std::move(space)), digits(this->space.digits) {}
 
-  /// Fails, with an error or, where other digits may do better, without.
+  /// Fails, with an error or, where another space may do better, without.
   FailureOr<ClusterBody> run() {
-    body.rows = space.numRows();
-    body.columns = body.last_columns = space.columns;
+    ClusterBody &body = maker.body;
+    body.rows = digits.numRows();
+    body.columns = body.last_columns = digits.columns;
     for (BlockArgument argument : function.getArguments())
       body.inputs.push_back({dtypeOf(argument),
                              isRandomState(argument) ? kRandomStateNumbers : elementsOf(argument),
@@ -34,114 +32,179 @@ public:
     for (Value value : function.front().getTerminator()->getOperands())
       if (failed(addResult(value)))
         return failure();
-    for (Op &op : body.ops)
-      for (uint32_t &operand : op.operands)
-        operand = op.kind == Op::Kind::kRandomBits ? operand : final(operand);
-    for (ClusterBody::Output &output : body.outputs)
-      output.value = final(output.value);
-    return std::move(body);
+    return maker.take();
   }
 
-  std::optional<SpaceDigits> better; // digits to try next
+  std::optional<BodySpace> better; // to try next
 
 private:
-  uint32_t final(uint32_t number) const {
-    return number < kOps ? number : number - kOps + static_cast<uint32_t>(body.reads.size());
-  }
-
   static bool isRandomState(BlockArgument argument) {
     return !argument.use_empty() && llvm::all_of(argument.getUsers(), [](Operation *user) {
       return isa<mlir::ft::RandomBitsOp>(user);
     });
   }
 
+  int64_t rows() const { return maker.body.rows; }
+
   LogicalResult addResult(Value value) {
-    auto result = static_cast<uint32_t>(body.results.size());
-    body.results.push_back({dtypeOf(value), elementsOf(value)});
-    if (auto concat = joinedIn(value))
-      return addParts(concat, result);
+    auto result = static_cast<uint32_t>(maker.body.results.size());
+    maker.body.results.push_back({dtypeOf(value), elementsOf(value)});
+    if (joinedIn(value))
+      return addParts(value, result);
     if (std::optional<OverRows> sum = overRowsOf(value);
-        sum && sum->rows == body.rows && elementsOf(value) == body.columns && body.rows != 1) {
-      FailureOr<uint32_t> operand = valueAt(sum->x, space.whole());
+        sum && sum->rows == rows() && rows() != 1 && elementsOf(value) == digits.columns * space.pieces)
+      return addOverRows(*sum, result);
+    return addOutput(value, result);
+  }
+
+  // Maps of the pieces of what has `elements`; none where that is no number of them.
+  SmallVector<IndexMap> piecesOf(int64_t elements) const {
+    if (elements == space.elements())
+      return {digits.whole()};
+    if (elements != space.elements() * space.pieces)
+      return {};
+    return llvm::map_to_vector(llvm::seq(space.pieces), [&](int64_t i) { return space.piece(i); });
+  }
+
+  LogicalResult addOverRows(const OverRows &sum, uint32_t result) {
+    for (const IndexMap &map : piecesOf(elementsOf(sum.x))) {
+      FailureOr<uint32_t> operand = valueAt(sum.x, map);
       if (failed(operand))
         return failure();
-      body.outputs.push_back({*operand,
-                              result,
-                              {.column_stride = 1},
-                              true,
-                              reductionKindOf(sum->kind),
-                              sum->acc ? int64_t{sum->acc.getArgNumber()} : -1});
-      return success();
+      maker.body.outputs.push_back({*operand,
+                                    result,
+                                    {.begin = map.begin, .column_stride = 1},
+                                    true,
+                                    reductionKindOf(sum.kind),
+                                    sum.acc ? int64_t{sum.acc.getArgNumber()} : -1});
     }
-    return addOutput(value, result, value);
-  }
-
-  // One element for each place, or one for each row; `of`: what the error is about.
-  LogicalResult addOutput(Value value, uint32_t result, Value of) {
-    bool isWhole = elementsOf(value) == body.rows * body.columns;
-    if (!isWhole && elementsOf(value) != body.rows) {
-      int64_t all = body.rows * body.columns, columns = all / elementsOf(value);
-      if (!columnsAreFixed && columns > 1 && columns < body.columns && all % elementsOf(value) == 0 &&
-          body.columns % columns == 0)
-        return cutColumns(columns); // then it is one a row
-      return refuse(of, "has neither an element for each place nor one for each row of the ");
-    }
-    IndexMap map = isWhole ? space.whole() : space.oneARow();
-    FailureOr<uint32_t> number = valueAt(value, map);
-    if (failed(number))
-      return failure();
-    body.outputs.push_back({*number, result, space.placeOf(map)});
     return success();
   }
 
-  LogicalResult addParts(mlir::ft::ConcatOp concat, uint32_t result) {
-    ArrayRef<int64_t> whole = shape(concat.getResult());
-    auto axis = static_cast<int64_t>(concat.getAxis());
-    axis += axis < 0 ? static_cast<int64_t>(whole.size()) : 0;
-    llvm::SmallVector<int64_t> strides = stridesOf(whole);
+  // One element for each place, or one for each row.
+  LogicalResult addOutput(Value value, uint32_t result) {
+    SmallVector<IndexMap> maps = piecesOf(elementsOf(value));
+    if (maps.empty() && elementsOf(value) == rows())
+      maps = {digits.oneARow()};
+    if (maps.empty()) {
+      int64_t all = space.elements(), columns = all / elementsOf(value);
+      if (!space.columnsAreFixed && columns > 1 && columns < digits.columns && all % elementsOf(value) == 0 &&
+          digits.columns % columns == 0)
+        return cutColumns(columns); // then it is one a row
+      return refuse(value, "has neither an element for each place nor one for each row of the ");
+    }
+    for (const IndexMap &map : maps) {
+      FailureOr<uint32_t> number = valueAt(value, map);
+      if (failed(number))
+        return failure();
+      maker.body.outputs.push_back({*number, result, digits.placeOf(map)});
+    }
+    return success();
+  }
+
+  // What is as large as the space, of a value: where in that it is, and where it lies in a result.
+  struct Part {
+    Value value;
+    IndexMap from, to;
+  };
+
+  LogicalResult addParts(Value value, uint32_t result) {
+    FailureOr<SmallVector<Part>> parts = partsOf(value, std::nullopt);
+    if (failed(parts))
+      return failure();
+    for (const Part &part : *parts) {
+      FailureOr<uint32_t> number = valueAt(part.value, part.from);
+      if (failed(number))
+        return failure();
+      *number = maker.convertedTo(maker.body.results[result].dtype, *number);
+      maker.body.outputs.push_back({*number, result, digits.placeOf(part.to)});
+    }
+    return success();
+  }
+
+  // Parts that lie side by side along `axis` may be cut along it. What is rounded on the way is one part.
+  FailureOr<SmallVector<Part>> partsOf(Value value, std::optional<size_t> axis) {
+    mlir::ft::ConcatOp concat = joinedIn(value);
+    if (!concat || (axis && dtypeOf(concat) != dtypeOf(value)))
+      return cutParts(value, axis);
+    SmallVector<Part> all;
     int64_t begin = 0;
     for (Value part : concat.getParts()) {
-      if (elementsOf(part) != body.rows * body.columns)
-        return refuse(concat.getResult(), "has parts that are not as large as the ");
-      FailureOr<uint32_t> number = valueAt(part, space.whole());
-      FailureOr<DimensionMap> dimensions = dimensionsAt(part, space.whole());
-      if (failed(number) || failed(dimensions))
+      size_t along = axisOf(concat);
+      FailureOr<SmallVector<Part>> cut = partsOf(part, along);
+      if (failed(cut))
         return failure();
-      dimensions->begins[axis] += begin;
-      *number = convertedTo(body.results[result].dtype, *number);
-      body.outputs.push_back({*number, result, space.placeOf(linear(*dimensions, strides))});
-      begin += shape(part)[axis];
+      for (Part &one : *cut) {
+        FailureOr<DimensionMap> dimensions = dimensionsAt(part, one.to);
+        if (failed(dimensions))
+          return failure();
+        dimensions->begins[along] += begin;
+        one.to = linear(*dimensions, stridesOf(shape(concat.getResult())));
+      }
+      llvm::append_range(all, *cut);
+      begin += shape(part)[along];
     }
-    return success();
+    return all;
+  }
+
+  FailureOr<SmallVector<Part>> cutParts(Value value, std::optional<size_t> axis) {
+    int64_t elements = elementsOf(value), wide = space.elements() * space.pieces;
+    int64_t each = elements % wide == 0 ? wide : space.elements(), count = elements / each;
+    SmallVector<int64_t> extents(shape(value));
+    int64_t along = axis ? extents[*axis] : 1;
+    if (elements % each != 0 || along % count != 0 || count > static_cast<int64_t>(kMaxClusterOutputs))
+      return refuse(value, "is side by side with others and not so many times as large as the ");
+    if (axis)
+      extents[*axis] /= count;
+    SmallVector<Part> parts;
+    for (int64_t i = 0; i < count; ++i)
+      for (const IndexMap &map : piecesOf(each)) {
+        FailureOr<DimensionMap> dimensions = dimensionsIn(value, extents, map);
+        if (failed(dimensions))
+          return failure();
+        if (axis)
+          dimensions->begins[*axis] += i * extents[*axis];
+        IndexMap at = linear(*dimensions, stridesOf(shape(value)));
+        parts.push_back({value, at, at});
+      }
+    return parts;
   }
 
   LogicalResult refuse(Value value, StringRef why) {
+    better = space.inPieces();
+    if (better)
+      return failure();
     Operation *op = value.getDefiningOp() ? value.getDefiningOp() : function.getOperation();
-    return op->emitOpError() << why << "space of " << body.rows << " rows and " << body.columns
+    return op->emitOpError() << why << "space of " << rows() << " rows and " << digits.columns
                              << " columns of its cluster";
   }
 
   LogicalResult cutColumns(int64_t by) {
     better = space;
-    better->columns = by;
-    better->rows.push_back(space.columns / by);
+    better->digits.columns = by;
+    better->digits.rows.push_back(digits.columns / by);
     return failure();
   }
 
   FailureOr<DimensionMap> dimensionsAt(Value value, const IndexMap &map) {
-    auto found = dimensionsOf(map, space, shape(value));
+    return dimensionsIn(value, shape(value), map);
+  }
+
+  // Of a tensor of this shape that is `value`, or a part of it.
+  FailureOr<DimensionMap> dimensionsIn(Value value, ArrayRef<int64_t> extents, const IndexMap &map) {
+    auto found = dimensionsOf(map, digits, extents);
     if (auto *dimensions = std::get_if<DimensionMap>(&found))
       return std::move(*dimensions);
     Cut cut = std::get<Cut>(found);
-    int64_t extent = space.extent(cut.digit);
-    bool isColumns = cut.digit == space.rows.size();
-    if (cut.by <= 1 || extent % cut.by != 0 || cut.by == extent || (isColumns && columnsAreFixed))
+    int64_t extent = digits.extent(cut.digit);
+    bool isColumns = cut.digit == digits.rows.size();
+    if (cut.by <= 1 || extent % cut.by != 0 || cut.by == extent || (isColumns && space.columnsAreFixed))
       return refuse(value, "lies across the rows of the ");
     if (isColumns)
       return cutColumns(cut.by);
     better = space;
-    better->rows[cut.digit] = cut.by;
-    better->rows.insert(better->rows.begin() + cut.digit, extent / cut.by);
+    better->digits.rows[cut.digit] = cut.by;
+    better->digits.rows.insert(better->digits.rows.begin() + cut.digit, extent / cut.by);
     return failure();
   }
 
@@ -157,17 +220,16 @@ private:
 
   FailureOr<uint32_t> makeAt(Value value, const IndexMap &map) {
     Operation *op = value.getDefiningOp();
-    if (!op) {
-      auto argument = cast<BlockArgument>(value);
-      body.reads.push_back({argument.getArgNumber(), space.placeOf(map)});
-      return static_cast<uint32_t>(body.reads.size() - 1);
-    }
+    if (!op)
+      return maker.read(cast<BlockArgument>(value).getArgNumber(), digits.placeOf(map));
     if (isa<mlir::ft::ReshapeOp>(op))
       return valueAt(op->getOperand(0), map);
     if (isa<mlir::ft::BroadcastOp>(op))
       return repeatedAt(op->getOperand(0), value, map);
     if (auto slice = dyn_cast<mlir::ft::SliceOp>(op))
       return slicedAt(slice, map);
+    if (auto concat = dyn_cast<mlir::ft::ConcatOp>(op))
+      return joinedAt(concat, map);
     if (auto transpose = dyn_cast<mlir::ft::TransposeOp>(op))
       return transposedAt(transpose, map);
     if (auto reduce = dyn_cast<ReduceOp>(op))
@@ -198,6 +260,28 @@ private:
     return valueAt(op.getX(), linear(*dimensions, stridesOf(shape(op.getX()))));
   }
 
+  // What lies within one part is read there.
+  FailureOr<uint32_t> joinedAt(mlir::ft::ConcatOp op, const IndexMap &map) {
+    FailureOr<DimensionMap> dimensions = dimensionsAt(op, map);
+    if (failed(dimensions))
+      return failure();
+    size_t axis = axisOf(op);
+    int64_t last = dimensions->begins[axis];
+    for (auto [digit, moved] : llvm::enumerate(dimensions->digits))
+      if (moved.first == axis)
+        last += moved.second * (digits.extent(digit) - 1);
+    int64_t begin = 0;
+    for (Value part : op.getParts()) {
+      int64_t end = begin + shape(part)[axis];
+      if (dimensions->begins[axis] >= begin && last < end) {
+        dimensions->begins[axis] -= begin;
+        return valueAt(part, linear(*dimensions, stridesOf(shape(part))));
+      }
+      begin = end;
+    }
+    return refuse(op, "has parts that end within the ");
+  }
+
   FailureOr<uint32_t> transposedAt(mlir::ft::TransposeOp op, const IndexMap &map) {
     FailureOr<DimensionMap> dimensions = dimensionsAt(op, map);
     if (failed(dimensions))
@@ -214,9 +298,9 @@ private:
       return op.emitOpError("reduces dimensions that are not beside each other");
     if (reduced->extent == 1) { // nothing to add
       FailureOr<uint32_t> x = valueAt(op.getX(), map);
-      return succeeded(x) ? FailureOr<uint32_t>(convertedTo(dtypeOf(op), *x)) : x;
+      return succeeded(x) ? FailureOr<uint32_t>(maker.convertedTo(dtypeOf(op), *x)) : x;
     }
-    if (map.ofColumns() != 0 || reduced->extent != body.columns)
+    if (map.ofColumns() != 0 || reduced->extent != digits.columns * space.pieces)
       return refuse(op, "reduces other than the columns of the ");
     FailureOr<DimensionMap> dimensions = dimensionsAt(op, map);
     if (failed(dimensions))
@@ -227,78 +311,46 @@ private:
         kept.push_back(stride);
     IndexMap ofOperand = linear(*dimensions, kept);
     ofOperand.strides.back() = strides[reduced->end - 1];
-    FailureOr<uint32_t> x = valueAt(op.getX(), ofOperand);
-    if (failed(x))
-      return failure();
-    // Sums are in f32, and rounded to the type of the result.
-    bool isSame = dtypeOf(op.getX()) == dtypeOf(op);
-    Op made = {.kind = Op::Kind::kReduce, .reduction = reductionKindOf(op.getKind())};
-    made.operands = {isSame ? *x : convertedTo(DType::kF32, *x)};
-    made.dtype = isSame ? dtypeOf(op) : DType::kF32;
-    return convertedTo(dtypeOf(op), add(std::move(made)));
-  }
-
-  uint32_t convertedTo(DType dtype, uint32_t x) {
-    DType from = x < kOps ? body.inputs[body.reads[x].input].dtype : body.ops[x - kOps].dtype;
-    if (from == dtype)
-      return x;
-    return add({.kind = Op::Kind::kConvert, .operands = {x}, .parameters = {}, .dtype = dtype});
-  }
-
-  uint32_t add(Op op) {
-    body.ops.push_back(std::move(op));
-    return kOps + static_cast<uint32_t>(body.ops.size() - 1);
+    SmallVector<uint32_t> pieces;
+    for (int64_t i = 0; i < space.pieces; ++i) {
+      FailureOr<uint32_t> x = valueAt(op.getX(), ofOperand);
+      if (failed(x))
+        return failure();
+      pieces.push_back(*x);
+      ofOperand.begin += digits.columns * ofOperand.ofColumns();
+    }
+    return maker.reduced(reductionKindOf(op.getKind()), pieces, dtypeOf(op));
   }
 
   FailureOr<uint32_t> computedAt(Operation *op, const IndexMap &map) {
     Value result = op->getResult(0);
-    Op made = {.dtype = dtypeOf(result)};
-    if (auto fill = dyn_cast<mlir::ft::FillOp>(op)) {
-      made.kind = Op::Kind::kFill;
-      made.parameters = {fill.getValue().convertToDouble()};
-      return add(std::move(made));
-    }
-    if (isa<mlir::ft::IotaOp>(op)) {
-      made.kind = Op::Kind::kIota;
-      made.elements = elementsOf(result);
-      made.place = space.placeOf(map);
-      return add(std::move(made));
-    }
+    if (auto fill = dyn_cast<mlir::ft::FillOp>(op))
+      return maker.fill(fill.getValue().convertToDouble(), dtypeOf(result));
+    if (isa<mlir::ft::IotaOp>(op))
+      return maker.iota(elementsOf(result), digits.placeOf(map));
     if (auto bits = dyn_cast<mlir::ft::RandomBitsOp>(op)) {
       auto state = dyn_cast<BlockArgument>(bits.getRng());
       if (!state || !isRandomState(state))
         return op->emitOpError("draws from a value of its cluster");
-      made.kind = Op::Kind::kRandomBits;
-      made.operands = {state.getArgNumber()};
-      made.draw = static_cast<uint32_t>(bits.getStream());
-      made.elements = elementsOf(result);
-      made.place = space.placeOf(map);
-      return add(std::move(made));
+      return maker.randomBits(state.getArgNumber(), static_cast<uint32_t>(bits.getStream()),
+                              elementsOf(result), digits.placeOf(map));
     }
-    const ElementwiseRow *row = elementwiseRowOf(op);
-    if (!row && !isa<mlir::ft::ConvertOp, mlir::ft::CopyOp>(op))
+    if (!elementwiseRowOf(op) && !isa<mlir::ft::ConvertOp, mlir::ft::CopyOp>(op))
       return op->emitOpError("cannot be part of a generated kernel");
+    SmallVector<uint32_t> operands;
     for (Value operand : op->getOperands()) {
       FailureOr<uint32_t> number = repeatedAt(operand, result, map);
       if (failed(number))
         return failure();
-      made.operands.push_back(*number);
+      operands.push_back(*number);
     }
-    if (!row)
-      return convertedTo(made.dtype, made.operands[0]);
-    made.function = row->kind;
-    bool floats = IsFloat(dtypeOf(op->getOperands().back()));
-    for (int i = 0; i < row->num_parameters(); ++i) { // in f32 for floats, as the kernels have them
-      double number = mlir::ft::elementwise::parameter(*row, op, i);
-      made.parameters.push_back(floats ? static_cast<float>(number) : number);
-    }
-    return add(std::move(made));
+    return maker.computed(op, operands);
   }
 
   func::FuncOp function;
-  SpaceDigits space;
-  bool columnsAreFixed;
-  ClusterBody body;
+  BodySpace space;
+  const SpaceDigits &digits;
+  BodyMaker maker;
   llvm::DenseMap<Value, llvm::SmallVector<std::pair<IndexMap, uint32_t>, 1>> numbers;
 };
 
@@ -323,38 +375,14 @@ LogicalResult checkValues(func::FuncOp function) {
   return success();
 }
 
-// One row that is cut into rows of 64.
-void flatten(ClusterBody &body) {
-  if (body.rows != 1)
-    return;
-  int64_t elements = body.columns;
-  const ClusterBody before = body;
-  body.columns = kClusterLanes;
-  body.rows = (elements + kClusterLanes - 1) / kClusterLanes;
-  body.last_columns = elements - (body.rows - 1) * kClusterLanes;
-  auto cut = [&](ClusterBody::Place &place) {
-    if (place.column_stride == 1)
-      place.steps = body.Whole().steps;
-  };
-  for (ClusterBody::Read &read : body.reads)
-    cut(read.place);
-  for (Op &op : body.ops)
-    cut(op.place);
-  for (ClusterBody::Output &output : body.outputs)
-    if (!output.over_rows)
-      cut(output.place);
-  if (!body.IsFlat())
-    body = before;
-}
-
 } // namespace
 
 FailureOr<ClusterBody> clusterBodyOf(func::FuncOp function) {
   if (failed(checkValues(function)))
     return failure();
-  auto [space, columnsAreFixed] = firstSpaceOf(function);
+  BodySpace space = firstSpaceOf(function);
   for (;;) {
-    Analysis analysis(function, space, columnsAreFixed);
+    Analysis analysis(function, space);
     FailureOr<ClusterBody> body = analysis.run();
     if (failed(body) && analysis.better) {
       space = *std::move(analysis.better);
@@ -362,7 +390,6 @@ FailureOr<ClusterBody> clusterBodyOf(func::FuncOp function) {
     }
     if (failed(body))
       return failure();
-    flatten(*body);
     if (absl::Status status = CheckClusterBody(*body); !status.ok())
       return function.emitError() << "is no body of a cluster: " << std::string(status.message());
     return body;

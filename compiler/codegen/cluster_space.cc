@@ -55,6 +55,11 @@ std::optional<OverRows> overRowsOf(Value value) {
   return reductionOverRowsOf(value);
 }
 
+size_t axisOf(mlir::ft::ConcatOp op) {
+  auto axis = static_cast<int64_t>(op.getAxis());
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(shape(op.getResult()).size()) : axis);
+}
+
 mlir::ft::ConcatOp joinedIn(Value value) {
   bool isRounded = false;
   for (Operation *op = value.getDefiningOp(); op; op = op->getOperand(0).getDefiningOp()) {
@@ -68,7 +73,40 @@ mlir::ft::ConcatOp joinedIn(Value value) {
   return {};
 }
 
-FirstSpace firstSpaceOf(func::FuncOp function) {
+IndexMap BodySpace::piece(int64_t number) const {
+  SpaceDigits wide = digits;
+  wide.columns *= pieces;
+  IndexMap map = wide.whole();
+  map.begin = number * digits.columns;
+  return map;
+}
+
+bool mayBePieces(int64_t columns) {
+  constexpr int64_t kMost = 4;
+  return columns % ::ft::kClusterLanes == 0 && columns > ::ft::kClusterLanes &&
+         columns <= kMost * ::ft::kClusterLanes;
+}
+
+std::optional<BodySpace> BodySpace::inPieces() const {
+  if (!columnsAreFixed || pieces != 1 || !mayBePieces(digits.columns))
+    return std::nullopt;
+  BodySpace cut = *this;
+  cut.pieces = digits.columns / ::ft::kClusterLanes;
+  cut.digits.columns = ::ft::kClusterLanes;
+  return cut;
+}
+
+// What divides the elements of all parts.
+static int64_t commonElements(Value value) {
+  mlir::ft::ConcatOp concat = joinedIn(value);
+  int64_t common = concat ? 0 : elementsOf(value);
+  if (concat)
+    for (Value part : concat.getParts())
+      common = std::gcd(common, commonElements(part));
+  return common;
+}
+
+BodySpace firstSpaceOf(func::FuncOp function) {
   SpaceDigits space;
   auto add = [&](int64_t extent) {
     if (extent > 1)
@@ -90,13 +128,8 @@ FirstSpace firstSpaceOf(func::FuncOp function) {
       space.columns = elementsOf(value);
       return {space, true};
     }
-  auto consider = [&](Value value) { space.columns = std::max(space.columns, elementsOf(value)); };
-  for (Value value : function.front().getTerminator()->getOperands()) {
-    if (mlir::ft::ConcatOp concat = joinedIn(value))
-      llvm::for_each(concat.getParts(), consider);
-    else
-      consider(value);
-  }
+  for (Value value : function.front().getTerminator()->getOperands())
+    space.columns = std::max(space.columns, commonElements(value));
   return {space, false};
 }
 

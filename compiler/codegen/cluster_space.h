@@ -33,16 +33,33 @@ struct OverRows {
 /// None where `value` is made by something else.
 std::optional<OverRows> overRowsOf(mlir::Value value);
 
+/// The dimension along which its parts lie.
+size_t axisOf(mlir::ft::ConcatOp op);
+
 /// What `value` is but for its dimensions and a rounding, where that is parts side by side: these are written
 /// one by one. Else null.
 mlir::ft::ConcatOp joinedIn(mlir::Value value);
 
-struct FirstSpace {
+/// Whether rows of so many columns may be cut into pieces of 64, a few.
+bool mayBePieces(int64_t columns);
+
+struct BodySpace {
   SpaceDigits digits;
   bool columnsAreFixed; // they are those of a reduction; else all elements are one row, to be cut
+  /// So many times the columns are reduced: parts of a row that are computed on side by side.
+  int64_t pieces = 1;
+
+  /// As many elements as there are places.
+  int64_t elements() const { return digits.numRows() * digits.columns; }
+  /// A piece of a tensor that has as many columns as are reduced.
+  IndexMap piece(int64_t number) const;
+  /// With columns cut into pieces of 64, which combine to the same: lanes of a reduction are as many. None
+  /// where that may not be.
+  std::optional<BodySpace> inPieces() const;
 };
 /// What the first reduction reduces are the columns: the last dimensions, else others, else what is beside
-/// reduced rows. Without one they are all elements of the largest value.
-FirstSpace firstSpaceOf(mlir::func::FuncOp body);
+/// reduced rows. Without one they are all elements of the largest value, of parts side by side those that
+/// each part has some number of.
+BodySpace firstSpaceOf(mlir::func::FuncOp body);
 
 } // namespace ft::compiler

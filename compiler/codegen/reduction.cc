@@ -25,11 +25,14 @@ Lanes identityOf(ReductionKind kind, Lanes like) {
   return bitsConstant(like, isMax ? least : -(least + 1));
 }
 
+Elementwise combiningOf(ReductionKind kind) {
+  return kind == ReductionKind::kSum   ? Elementwise::kAdd
+         : kind == ReductionKind::kMax ? Elementwise::kMaximum
+                                       : Elementwise::kMinimum;
+}
+
 Lanes combined(ReductionKind kind, Lanes a, Lanes b) {
-  Elementwise op = kind == ReductionKind::kSum   ? Elementwise::kAdd
-                   : kind == ReductionKind::kMax ? Elementwise::kMaximum
-                                                 : Elementwise::kMinimum;
-  return elementwiseValue(RowOf(op), {a, b}, {});
+  return elementwiseValue(RowOf(combiningOf(kind)), {a, b}, {});
 }
 
 Lanes joined(ReductionKind kind, llvm::ArrayRef<Lanes> vectors) {

@@ -9,6 +9,8 @@ namespace ft::compiler {
 /// "sum", "max" or "min".
 ReductionKind reductionKindOf(llvm::StringRef name);
 
+/// ft.add, ft.maximum or ft.minimum.
+Elementwise combiningOf(ReductionKind kind);
 /// What changes nothing, in the type of `like`.
 Lanes identityOf(ReductionKind kind, Lanes like);
 Lanes combined(ReductionKind kind, Lanes a, Lanes b);

@@ -14,7 +14,7 @@
 // by 64 lanes: lane i combines columns i, i + 64 ... in order, beginning with what changes nothing; then
 // lanes i and i + 16 of each half are combined, the halves, and lanes i and i + 8, 4, 2, 1. Outputs over
 // rows: each block of BlockRows() rows combines its rows in order, and blocks are combined in order. What a
-// sum over rows is added to, `acc`, is added when it is whole and rounded.
+// sum over rows is added to, `acc`, is added when it is whole and rounded, each element to that in its place.
 #pragma once
 
 #include <cstdint>
@@ -75,7 +75,7 @@ struct ClusterBody {
     uint32_t value = 0;
     uint32_t result = 0;
     Place place = {};
-    bool over_rows = false;  // `reduction` of all rows, an element for each column
+    bool over_rows = false;  // `reduction` of all rows, an element for each column, beside each other
     ReductionKind reduction = ReductionKind::kSum;
     int64_t acc = -1;  // of a sum over rows: the input, as the result, that it is added to; -1: none
   };

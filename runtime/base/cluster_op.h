@@ -18,11 +18,11 @@ enum class ClusterOpKind : uint8_t {
 inline constexpr int64_t kClusterLanes = 64;
 inline constexpr int64_t kRandomStateNumbers = 3;
 // Of a body; whoever walks one has room for as many. Values include reads.
-inline constexpr size_t kMaxClusterValues = 64;
+inline constexpr size_t kMaxClusterValues = 128;
 inline constexpr size_t kMaxClusterInputs = 24;
-inline constexpr size_t kMaxClusterReads = 32;
+inline constexpr size_t kMaxClusterReads = 48;
 inline constexpr size_t kMaxClusterSteps = 8;  // of a place
-inline constexpr size_t kMaxClusterOutputs = 12;
+inline constexpr size_t kMaxClusterOutputs = 32;
 inline constexpr size_t kMaxClusterResults = 12;
 inline constexpr size_t kMaxClusterDraws = 8;  // ops of random bits and iotas
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <regex>
 
+#include "compiler/codegen/cluster_body.h"
 #include "compiler/codegen/testing/body_cases.h"
 #include "compiler/codegen/testing/elementwise_cases.h"
 #include "compiler/codegen/testing/guarded_run.h"
@@ -43,8 +44,38 @@ func.func @f(%x: tensor<$Mx$T>, %y: tensor<$Mx$T>) -> (tensor<$Rxf32>, tensor<$C
   return %s, %c : tensor<$Rxf32>, tensor<$Cxf32>
 })";
 
+// A norm of rows, the halves of which are turned, as heads before attention, and sums over rows of what that
+// gives.
+constexpr const char* kTurnedNorm = R"(
+func.func @f(%x: tensor<$Mx$T>, %gain: tensor<$Cx$T>, %table: tensor<$Rx$Hx$T>) -> (tensor<$Mx$T>, tensor<$Cxf32>, tensor<$Rx$T>) {
+  %square = ft.mul %x, %x : tensor<$Mx$T>, tensor<$Mx$T>
+  %sum = ft.reduce "sum" %square over [1] : tensor<$Mx$T> -> tensor<$Rxf32>
+  %root = ft.rsqrt %sum : tensor<$Rxf32>
+  %column = ft.reshape %root : tensor<$Rxf32> -> tensor<$Rx1xf32>
+  %each = ft.broadcast %column : tensor<$Rx1xf32> -> tensor<$Mxf32>
+  %scaled = ft.mul %x, %each : tensor<$Mx$T>, tensor<$Mxf32> -> tensor<$Mx$T>
+  %normed = ft.mul %scaled, %gain : tensor<$Mx$T>, tensor<$Cx$T>
+  %low = ft.slice %normed at [0, 0] : tensor<$Mx$T> -> tensor<$Rx$Hx$T>
+  %high = ft.slice %normed at [0, $H] : tensor<$Mx$T> -> tensor<$Rx$Hx$T>
+  %a = ft.mul %low, %table : tensor<$Rx$Hx$T>, tensor<$Rx$Hx$T>
+  %b = ft.sub %high, %low : tensor<$Rx$Hx$T>, tensor<$Rx$Hx$T>
+  %turned = ft.concat %a, %b : tensor<$Rx$Hx$T>, tensor<$Rx$Hx$T> -> tensor<$Mx$T>
+  %sums = ft.reduce "sum" %turned over [0] : tensor<$Mx$T> -> tensor<$Cxf32>
+  %most = ft.reduce "max" %turned over [1] : tensor<$Mx$T> -> tensor<$Rx$T>
+  return %turned, %sums, %most : tensor<$Mx$T>, tensor<$Cxf32>, tensor<$Rx$T>
+})";
+
 class GpuCodeTest : public CodeTest {
  protected:
+  // Ops one by one, but for those that only move elements.
+  std::vector<HostTensor> runApart(func::FuncOp body, const std::vector<HostTensor>& inputs) {
+    return evaluate(body, inputs, [&](Operation* op, const std::vector<HostTensor>& operands) {
+      if (isMoved(op)) return evaluateOp(op, operands);
+      OwningOpRef<ModuleOp> module = alone(op);
+      return runEmulated(*module->getOps<func::FuncOp>().begin(), operands)[0];
+    });
+  }
+
   void check(const BodyCase& bodyCase, Extents extents, const std::string& element) {
     SCOPED_TRACE(std::string(bodyCase.name) + " " + std::to_string(extents.rows) + "x" +
                  std::to_string(extents.columns) + " of " + element);
@@ -87,14 +118,31 @@ TEST_F(GpuCodeTest, ClustersOfOneOpGiveTheSameBits) {
       SCOPED_TRACE(std::string(bodyCase.name) + " of " + elementOf(b, s));
       func::FuncOp body = parse(bodyCase.text, extents, elementOf(b, s));
       std::vector<HostTensor> inputs = inputsOf(body, bodyCase);
-      std::vector<HostTensor> apart =
-          evaluate(body, inputs, [&](Operation* op, const std::vector<HostTensor>& operands) {
-            if (isMoved(op)) return evaluateOp(op, operands);
-            OwningOpRef<ModuleOp> module = alone(op);
-            return runEmulated(*module->getOps<func::FuncOp>().begin(), operands)[0];
-          });
-      std::vector<HostTensor> together = runEmulated(body, inputs);
+      std::vector<HostTensor> apart = runApart(body, inputs), together = runEmulated(body, inputs);
       ASSERT_EQ(together.size(), apart.size());
+      for (size_t i = 0; i < apart.size(); ++i)
+        EXPECT_TRUE(sameBits(together[i], apart[i])) << "result " << i;
+    }
+}
+
+TEST_F(GpuCodeTest, PiecesOfARowGiveTheSameBits) {
+  for (Extents extents : {Extents{37, 128}, Extents{300, 256}})
+    for (const char* element : {"f32", "bf16"}) {
+      SCOPED_TRACE(std::to_string(extents.columns) + " of " + element);
+      const std::string half = std::to_string(extents.columns / 2);
+      func::FuncOp body = parse(std::regex_replace(kTurnedNorm, std::regex("\\$H"), half), extents, element);
+      FailureOr<ClusterBody> cluster = clusterBodyOf(body);
+      ASSERT_TRUE(succeeded(cluster));
+      EXPECT_EQ(cluster->columns, kClusterLanes);
+      std::vector<HostTensor> inputs;
+      for (Type type : body.getArgumentTypes()) {
+        inputs.emplace_back(cast<RankedTensorType>(type));
+        inputs.back().values = numbers(inputs.back().values.size(), inputs.size());
+        for (double& value : inputs.back().values)
+          value = rounded(value, inputs.back().type.getElementType());
+      }
+      std::vector<HostTensor> apart = runApart(body, inputs), together = runEmulated(body, inputs, true);
+      ASSERT_EQ(together.size(), 3u);
       for (size_t i = 0; i < apart.size(); ++i)
         EXPECT_TRUE(sameBits(together[i], apart[i])) << "result " << i;
     }

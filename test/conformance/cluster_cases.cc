@@ -50,9 +50,11 @@ class Reference {
         return to = output.over_rows && row > 0 ? Reduced(output.reduction, to, value) : value;
       });
       if (output.acc < 0) continue;
-      for (int64_t column = 0; column < result.size(); ++column)
-        result.values[column] = in_[static_cast<size_t>(output.acc)].values[column] +
-                                RoundTo(result.values[column], buffer.dtype);
+      for (int64_t column = 0; column < body_.columns; ++column) {
+        double& to = result.values[ElementAt(output.place, 0, column)];
+        to = in_[static_cast<size_t>(output.acc)].values[ElementAt(output.place, 0, column)] +
+             RoundTo(to, buffer.dtype);
+      }
     }
     return result;
   }
@@ -299,6 +301,30 @@ Case Turned(int64_t rows, int64_t columns, DType dtype) {
   return CaseOf(maker, fmt::format("turned {}", Name(dtype)));
 }
 
+// Rows whose halves are computed on side by side, as those of a norm before a rotary embedding. What is added
+// to is of whole numbers in 16 bits, as above.
+Case Halved(int64_t rows, int64_t columns, DType dtype) {
+  ClusterMaker maker(rows, columns);
+  ClusterBody::Place half = {.steps = {{1, rows, 2 * columns}}, .column_stride = 1};
+  const uint32_t a = maker.Input(dtype, 2 * rows * columns, half);
+  half.begin = columns;
+  const uint32_t b = maker.Read(0, half);
+  const uint32_t x = maker.Wide(a), y = maker.Wide(b);
+  const auto of = [&](Elementwise function, Values operands) {
+    return maker.Of(function, std::move(operands));
+  };
+  const uint32_t squares =
+      of(Elementwise::kAdd, {of(Elementwise::kMul, {x, x}), of(Elementwise::kMul, {y, y})});
+  const uint32_t mean =
+      maker.Of(Elementwise::kScale, {maker.Reduce(ReductionKind::kSum, squares)}, {1.0 / (2 << 12)});
+  const uint32_t first = of(Elementwise::kMul, {x, mean}), second = of(Elementwise::kMul, {y, mean});
+  maker.Halves(maker.Convert(first, dtype), maker.Convert(second, dtype));
+  maker.HalvesOverRows(first, second, DType::kF32, true);
+  maker.HalvesOverRows(of(Elementwise::kSign, {y}), of(Elementwise::kSign, {x}), dtype, true);
+  maker.HalvesOverRows(x, y, dtype, false);
+  return CaseOf(maker, fmt::format("halved {}", Name(dtype)));
+}
+
 // Dimensions in the middle that repeat, a transposed tensor, every third column.
 Case Strided(DType dtype) {
   constexpr int64_t kA = 3, kB = 4, kC = 70;
@@ -372,7 +398,10 @@ std::vector<Case> ClusterCases() {
     if (columns > 1) cases.push_back(Iotas(rows, columns));
   for (const auto& [rows, columns] : shapes) cases.push_back(Longs(rows, columns));
   for (const DType dtype : kFloats) {
-    for (const auto& [rows, columns] : shapes) cases.push_back(Turned(rows, columns, dtype));
+    for (const auto& [rows, columns] : shapes) {
+      cases.push_back(Turned(rows, columns, dtype));
+      cases.push_back(Halved(rows, columns, dtype));
+    }
     cases.push_back(Strided(dtype));
   }
   for (const int64_t last : {1, 6, 63}) cases.push_back(RandomBits(40, kClusterLanes, last));

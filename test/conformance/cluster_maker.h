@@ -113,6 +113,20 @@ class ClusterMaker {
     body_.outputs.push_back({.value = second, .result = Last(), .place = place});
   }
 
+  // Sums of such parts, together perhaps added to an input.
+  void HalvesOverRows(uint32_t first, uint32_t second, DType dtype, bool is_added) {
+    const ClusterBody::Buffer sums = {dtype, 2 * body_.columns};
+    body_.results.push_back(sums);
+    if (is_added) body_.inputs.push_back(sums);
+    ClusterBody::Output output = {
+        .value = first, .result = Last(), .place = {.column_stride = 1}, .over_rows = true};
+    output.acc = is_added ? static_cast<int64_t>(body_.inputs.size() - 1) : -1;
+    body_.outputs.push_back(output);
+    output.value = second;
+    output.place.begin = body_.columns;
+    body_.outputs.push_back(output);
+  }
+
   const ClusterBody& body() const { return body_; }
 
  private:

@@ -11,7 +11,7 @@ from harness import BIN, EndToEnd, metrics
 
 BATCH, LENGTH, WIDTH = 3, 8, 16
 SHAPE = (BATCH, LENGTH, WIDTH)
-WAYS = (("no_shard",), ("full_shard", "--offload=activations,parameters", "--remat=every_n:2"), ("shard_grad_op", "--wrap=none"), ("full_shard", "--remat=full"))
+WAYS = (("no_shard",), ("no_shard", "--cluster-ops=1"), ("full_shard", "--offload=activations,parameters", "--remat=every_n:2"), ("shard_grad_op", "--wrap=none"), ("full_shard", "--remat=full"))
 
 
 def tensor(shape, element="f32"):
@@ -95,6 +95,39 @@ class Graph:
                           *self.lines, f"    return {loss} : tensor<f32>", "  }", "}", ""])
 
 
+class Pieces(Graph):
+    """Rows of 128 columns that are normalized, cut, computed on side by side and joined, in halves and in parts that are not alike."""
+
+    def moved(self, value, shape):
+        return super().moved(value, shape) if shape[-1] < 4 or self.draw.random() < 0.5 else (self.cut_and_joined(value, shape), shape)
+
+    def cut_and_joined(self, value, shape):
+        cut = shape[-1] // 2 if shape[-1] % 2 == 0 and self.draw.random() < 0.5 else self.draw.randrange(1, shape[-1])
+        parts = []
+        for begin, end in ((0, cut), (cut, shape[-1])):
+            new = (*shape[:-1], end - begin)
+            part, _ = self.op(f"slice {value} at {[0] * (len(shape) - 1) + [begin]}", f"{tensor(shape)} -> {tensor(new)}", new)
+            parts.append((self.op(f"{self.draw.choice(('tanh', 'neg', 'square'))} {part}", tensor(new), new)[0] if self.draw.random() < 0.7 else part, new))
+        if self.draw.random() < 0.5 and 2 * cut == shape[-1]:  # as rotary embeddings do
+            (a, new), (b, _) = parts
+            parts = [(self.op(f"{name} {a}, {b}", f"{tensor(new)}, {tensor(new)}", new)[0], new) for name in ("sub", "mul")]
+        self.draw.shuffle(parts)
+        return self.op(f"concat {', '.join(name for name, _ in parts)}", f"{', '.join(tensor(new) for _, new in parts)} -> {tensor(shape)}", shape)[0]
+
+    def block(self, x, number):
+        self.layer = f"h.{number}"
+        rows = (math.prod(SHAPE) // 128, 128)
+        value, _ = self.op(f"reshape {x}", f"{tensor(SHAPE)} -> {tensor(rows)}", rows)
+        gain = self.parameter(f"gain{number}", (128,))[0]
+        value, _ = self.op(f"rms_norm {value}, {gain} eps 1.0e-05", f"{tensor(rows)}, {tensor((128,))}", rows)
+        for _ in range(2):
+            value = self.cut_and_joined(value, rows)
+        if self.draw.random() < 0.5:
+            value, _ = self.op(f"softmax {value}", tensor(rows), rows)
+        back, _ = self.op(f"reshape {value}", f"{tensor(rows)} -> {tensor(SHAPE)}", SHAPE)
+        return super().block(self.op(f"add {x}, {back}", f"{tensor(SHAPE)}, {tensor(SHAPE)}", SHAPE)[0], number)
+
+
 class Moves(EndToEnd):
     def steps(self, model, way, *options):
         plan, rows = self.dir / "plan.bin", self.dir / "metrics.jsonl"
@@ -107,20 +140,20 @@ class Moves(EndToEnd):
 
     def test_they_compile(self):
         model, plan = self.dir / "moves.mlir", self.dir / "plan.bin"
-        for seed in range(40):
-            model.write_text(Graph(seed).text())
+        for kind, seed in [(Graph, seed) for seed in range(40)] + [(Pieces, seed) for seed in range(20)]:
+            model.write_text(kind(seed).text())
             for way in WAYS:
-                with self.subTest(seed=seed, way=way):
+                with self.subTest(kind=kind.__name__, seed=seed, way=way):
                     self.check("ftc", "compile", model, f"--strategy={way[0]}", *way[1:], "--code=none", "-o", plan)
 
     def test_no_way_changes_a_bit(self):
         model = self.dir / "moves.mlir"
-        for seed in (1, 4, 7, 22, 25, 28):
-            model.write_text(Graph(seed).text())
+        for kind, seed in [(Graph, seed) for seed in (1, 4, 7, 22, 25, 28)] + [(Pieces, seed) for seed in range(6)]:
+            model.write_text(kind(seed).text())
             for options in ((), ("--mixed-precision=bf16", "--micro-steps=2"))[:1 + seed % 2]:
                 first, *others = (self.steps(model, way, *options) for way in WAYS)
                 for other in others:
-                    self.assertEqual(first, other, (seed, options))
+                    self.assertEqual(first, other, (kind, seed, options))
 
 
 if __name__ == "__main__":

@@ -216,13 +216,15 @@ void GpuKernel::emitCombine() {
                          })[0];
       sum = lanesJoinedInWarp(b, kind, sum);
       Lanes rounded = roundTo(result, sum);
+      int64_t begin = partial.output->place.begin;
+      auto sumIn = [&](int64_t operand) {
+        return PackAddress{elementAddress(b, pointers[operand], b.number(begin), result), result, begin};
+      };
       if (int64_t acc = partial.output->acc; acc >= 0) {
-        Lanes before =
-            loadPacks(b, PackAddress{pointers[acc], result, 0}, where(b, lead, place), plan.tailLanes())[0];
+        Lanes before = loadPacks(b, sumIn(acc), where(b, lead, place), plan.tailLanes())[0];
         rounded = roundTo(result, combined(kind, fromMemory(result, before), rounded));
       }
-      storePacks(b, toMemory(result, rounded),
-                 PackAddress{pointers[operandOfResult(body, partial.output->result)], result, 0},
+      storePacks(b, toMemory(result, rounded), sumIn(operandOfResult(body, partial.output->result)),
                  where(b, lead, place), plan.tailLanes());
     }
   });

@@ -1,5 +1,7 @@
 #include "compiler/codegen/ptx/thread_plan.h"
 
+#include "compiler/codegen/cluster_space.h"
+
 #include <numeric>
 
 namespace ft::compiler {
@@ -21,7 +23,10 @@ bool hasColumnsAlone(const ClusterBody &body) {
                        [](const ClusterBody::Output &output) { return output.place.column_stride == 0; });
 }
 
-int64_t rowThreadsOf(int64_t packs) {
+// Rows that a body may have in pieces have the threads of a piece: a lane has the same columns then.
+int64_t rowThreadsOf(int64_t columns, int64_t packs) {
+  if (mayBePieces(columns))
+    return kClusterLanes / kPack;
   if (packs <= kWarp * kUnrolledPacks)
     return std::min<int64_t>(kWarp, llvm::PowerOf2Ceil(packs));
   if (packs > kMostThreads / 2 * kUnrolledPacks)
@@ -47,7 +52,7 @@ ThreadPlan ThreadPlan::of(const ClusterBody &body) {
     plan.segments = llvm::divideCeil(plan.packs(), plan.rowThreads);
     return plan;
   }
-  plan.rowThreads = rowThreadsOf(plan.packs());
+  plan.rowThreads = rowThreadsOf(plan.columns, plan.packs());
   plan.groups = plan.rowThreads <= kWarp ? kBlockThreads / plan.rowThreads : 1;
   plan.blockRows = plan.groups;
   if (!plan.reducesRows)

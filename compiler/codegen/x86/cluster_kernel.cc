@@ -122,6 +122,7 @@ private:
   void addPartials(BodyValues::LanesOf &known, Value column, int64_t count);
   void clearPartials();
   void emitCombination(Value chunk, int64_t columns);
+  Value addressOfSum(const PartialOutput &partial, unsigned operand, Value column);
   Lanes resultOf(const PartialOutput &partial, Lanes sum, Value column, int64_t count);
   // Of the first column of the row in operand `operand`.
   Value rowAddress(unsigned operand, const ClusterBody::Place &place, DType element) {
@@ -311,13 +312,19 @@ void ClusterKernel::emitRow(Value index, int64_t columns) {
   emitResults(columns);
 }
 
+// In a result of an output over rows, or in what that is added to.
+Value ClusterKernel::addressOfSum(const PartialOutput &partial, unsigned operand, Value column) {
+  Value element = b.plus(column, b.number(partial.output->place.begin));
+  return elementAddress(b, pointers[operand], element, partial.result);
+}
+
 // Of a sum over all rows, with what it is added to.
 Lanes ClusterKernel::resultOf(const PartialOutput &partial, Lanes sum, Value column, int64_t count) {
   Lanes rounded = roundTo(partial.result, sum);
   if (partial.output->acc < 0)
     return rounded;
-  Value address = elementAddress(b, pointers[partial.output->acc], column, partial.result);
-  Lanes before = loadVector(b, address, partial.result, count);
+  Lanes before = loadVector(b, addressOfSum(partial, static_cast<unsigned>(partial.output->acc), column),
+                            partial.result, count);
   return roundTo(partial.result, combined(ReductionKind::kSum, before, rounded));
 }
 
@@ -344,8 +351,7 @@ void ClusterKernel::emitColumns(Value chunk, int64_t columns) {
   });
   eachVector(column, columns, [&](int64_t i, Value at, int64_t lanes) {
     for (auto [k, partial] : llvm::enumerate(partials)) {
-      Value address =
-          elementAddress(b, pointers[operandOfResult(body, partial.output->result)], at, partial.result);
+      Value address = addressOfSum(partial, operandOfResult(body, partial.output->result), at);
       storeVector(resultOf(partial, sums[i * partials.size() + k], at, lanes), address, partial.result,
                   lanes);
     }
@@ -365,8 +371,7 @@ void ClusterKernel::emitCombination(Value chunk, int64_t columns) {
         Value address = elementAddress(b, first, b.times(block, body.columns), element);
         return Vectors{combined(kind, carried[0], loadVector(b, address, element, lanes))};
       })[0];
-      Value address =
-          elementAddress(b, pointers[operandOfResult(body, partial.output->result)], at, partial.result);
+      Value address = addressOfSum(partial, operandOfResult(body, partial.output->result), at);
       storeVector(resultOf(partial, sum, at, lanes), address, partial.result, lanes);
     });
   }

@@ -219,10 +219,10 @@ void ClusterWalker::Combine(int64_t begin, int64_t end) const {
       const DType result = body_.results[output.result].dtype;
       if (output.acc >= 0) {
         Round(result, n, &sum);
-        mover_.Read(InputAt(static_cast<size_t>(output.acc)), result, column, n, &more);
+        mover_.Read(InputAt(static_cast<size_t>(output.acc)), result, output.place.begin + column, n, &more);
         Add(output.reduction, dtype, n, &sum, &more);
       }
-      mover_.Write(&sum, n, ResultAt(output.result), result, column);
+      mover_.Write(&sum, n, ResultAt(output.result), result, output.place.begin + column);
     }
   }
 }

@@ -276,10 +276,10 @@ __global__ void __launch_bounds__(kClusterThreads) CombineKernel(ClusterArgs arg
       sum = Combined(out.reduction, dtype, sum,
                      ReadElement(out.partials, dtype, block * args.columns + column));
     if (out.acc != nullptr) {
-      const float before = FloatOf(ReadElement(out.acc, out.dtype, column));
+      const float before = FloatOf(ReadElement(out.acc, out.dtype, out.place.begin + column));
       sum = WordOf(before + FloatOf(Rounded(FloatOf(sum), out.dtype)));
     }
-    WriteElement(out.data, out.dtype, column, sum);
+    WriteElement(out.data, out.dtype, out.place.begin + column, sum);
   }
 }
 
