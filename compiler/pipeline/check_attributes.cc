@@ -76,6 +76,23 @@ LogicalResult checkOne(ModuleOp module, NamedAttribute attr, Kind kind, func::Fu
 
 } // namespace
 
+LogicalResult checkOpAttributes(Operation &op) {
+  for (NamedAttribute attr : op.getDiscardableAttrs()) {
+    StringRef name = attr.getName().getValue();
+    if (name == kLayerAttr && isa<StringAttr>(attr.getValue()))
+      continue;
+    if (name == kLayerAttr)
+      return op.emitOpError() << "layer is " << attr.getValue() << "; expected a text";
+    if (name.contains('.') && !name.starts_with("ft.")) // of somebody else
+      continue;
+    std::vector<std::string_view> names = {{kLayerAttr.data(), kLayerAttr.size()}};
+    for (StringAttr known : op.getName().getAttributeNames())
+      names.emplace_back(known.getValue().data(), known.getValue().size());
+    return op.emitOpError() << UnknownName("attribute", {name.data(), name.size()}, names);
+  }
+  return success();
+}
+
 LogicalResult checkModuleAttributes(ModuleOp module, func::FuncOp forward) {
   for (NamedAttribute attr : module->getAttrs()) {
     StringRef name = attr.getName().getValue();

@@ -15,12 +15,18 @@ using namespace mlir::ft;
 
 namespace {
 
-LogicalResult checkOps(func::FuncOp forward) {
-  for (Operation &op : forward.getBody().front())
+LogicalResult checkOps(ModuleOp module, func::FuncOp forward) {
+  for (ParameterOp parameter : module.getOps<ParameterOp>())
+    if (failed(checkOpAttributes(*parameter)))
+      return failure();
+  for (Operation &op : forward.getBody().front()) {
     if (!isa<GetOp, InputOp, DifferentiableOpInterface, KernelOpInterface, CompositeOpInterface,
              ShorthandOpInterface, func::ReturnOp>(op))
       return op.emitOpError("cannot stand in a model; models are made of the compute ops of dialect ft")
              << (isa<func::CallOp>(op) ? ", and call composites with ft.call" : "");
+    if (failed(checkOpAttributes(op)))
+      return failure();
+  }
   return success();
 }
 
@@ -84,7 +90,7 @@ LogicalResult checkModel(ModuleOp module, StringRef name) {
     return module.emitError("no function @forward; a model is a module with ft.parameter ops and @forward");
   if (failed(checkNames(module)) || failed(checkParameters(module)) || failed(checkSignature(forward)) ||
       failed(checkComposites(module)) || failed(checkModuleAttributes(module, forward)) ||
-      failed(checkOps(forward)) || failed(checkSizes(module)))
+      failed(checkOps(module, forward)) || failed(checkSizes(module)))
     return failure();
   if (!module->hasAttr(kModelAttr))
     module->setAttr(kModelAttr, StringAttr::get(module.getContext(), name));

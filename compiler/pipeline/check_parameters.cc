@@ -54,9 +54,30 @@ LogicalResult checkParts(ParameterOp parameter, llvm::StringMap<ParameterOp> &ow
 
 } // namespace
 
+// Whether a gradient of `loss` comes to a parameter that is trained.
+static bool reachesTrained(ModuleOp module, Value loss) {
+  llvm::SetVector<Value> reached;
+  reached.insert(loss);
+  for (size_t i = 0; i < reached.size(); ++i) {
+    Operation *op = reached[i].getDefiningOp();
+    if (!op || isa<mlir::ft::StopGradientOp>(op) || !isa<FloatType>(getElementTypeOrSelf(reached[i])))
+      continue;
+    auto get = dyn_cast<mlir::ft::GetOp>(op);
+    if (get && !module.lookupSymbol<ParameterOp>(get.getParameter()).getFrozen())
+      return true;
+    reached.insert(op->operand_begin(), op->operand_end());
+  }
+  return false;
+}
+
 LogicalResult checkTrained(ModuleOp module) {
   if (llvm::all_of(module.getOps<ParameterOp>(), [](ParameterOp parameter) { return parameter.getFrozen(); }))
     return module.emitError("every ft.parameter is frozen: there is nothing to train");
+  auto forward = module.lookupSymbol<func::FuncOp>(mlir::ft::kForwardFunction);
+  Operation *end = forward.getBody().front().getTerminator();
+  if (!reachesTrained(module, end->getOperand(0)))
+    return end->emitError(
+        "the loss does not depend on a parameter that is trained: there is nothing to train");
   return success();
 }
 

@@ -10,7 +10,7 @@ namespace ft::compiler {
 /// layers are text.
 llvm::LogicalResult checkParameters(mlir::ModuleOp module);
 
-/// Emits an error when every parameter is frozen.
+/// Emits an error when every parameter is frozen, or the loss depends on none that is trained.
 llvm::LogicalResult checkTrained(mlir::ModuleOp module);
 
 } // namespace ft::compiler

@@ -44,10 +44,12 @@ absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, const 
   error.showNamesOf("");
   if (!module || failed(freezeParameters(*module, options.frozen)) ||
       failed(checkModel(*module, llvm::sys::path::stem(path))) ||
-      (options.loraRank == 0 && failed(checkTrained(*module))) ||
+      (options.loraRank == 0 && !options.evaluate && failed(checkTrained(*module))) ||
       (options.batch != 0 && failed(setBatch(*module, options.batch))))
     return absl::InvalidArgumentError(error.text().empty() ? path + ": error: it is not a model"
                                                            : error.text());
+  if (options.evaluate)
+    thawParameters(*module);
   return module;
 }
 

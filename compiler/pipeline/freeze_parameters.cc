@@ -23,4 +23,9 @@ LogicalResult freezeParameters(ModuleOp module, ArrayRef<std::string> patterns) 
   return success();
 }
 
+void thawParameters(ModuleOp module) {
+  for (ParameterOp parameter : module.getOps<ParameterOp>())
+    parameter.setFrozen(false);
+}
+
 } // namespace ft::compiler

@@ -12,4 +12,7 @@ namespace ft::compiler {
 /// error for a pattern that matches none.
 llvm::LogicalResult freezeParameters(mlir::ModuleOp module, llvm::ArrayRef<std::string> patterns);
 
+/// In an evaluation no parameter is unlike others: none is trained.
+void thawParameters(mlir::ModuleOp module);
+
 } // namespace ft::compiler

@@ -39,7 +39,8 @@ public:
 private:
   struct Sum {
     int64_t degree = 0;
-    double terms = 1; // that were added up for an element; 0 is not known
+    double terms = 1;     // that were added up for an element; 0 is not known
+    bool ofBatch = false; // it has rows of the batch among them
   };
 
   LogicalResult visitAny(Operation *op) {
@@ -78,6 +79,7 @@ private:
 
   bool isShare(Value value) const { return shares.contains(value); }
   double termsOf(Value value) const { return sums.lookup(value).terms; }
+  bool isOfBatch(Value value) const { return sums.lookup(value).ofBatch; }
 
   static double extentOf(Dimension dimension) {
     auto [value, dim] = dimension;
@@ -131,17 +133,18 @@ private:
     double terms = termsOf(a) * termsOf(b);
     for (int64_t dim : summed)
       terms *= extents.changes({a, dim}) ? extentOf({a, dim}) : 1;
-    return set(op, degree, terms);
+    return set(op, degree, terms, isOfBatch(a) || isOfBatch(b) || changing(a, summed) > 0);
   }
 
   LogicalResult visitReduction(ReduceOp reduce) {
     Value x = reduce.getX();
     if (reduce.getKind() != "sum")
-      return set(reduce, of(x), termsOf(x));
+      return set(reduce, of(x), termsOf(x), isOfBatch(x));
     double terms = termsOf(x);
     for (int64_t dim : reduce.getDims())
       terms *= extentOf({x, dim});
-    return set(reduce, of(x) + changing(x, reduce.getDims()), terms);
+    int64_t rows = changing(x, reduce.getDims());
+    return set(reduce, of(x) + rows, terms, isOfBatch(x) || rows > 0);
   }
 
   // Of a softmax over the batch, whose sum is 1: what is linear in its elements grows as that does.
@@ -163,11 +166,12 @@ private:
       return of(op->getOperand(0)) == 0 ? alike(op, op->getOperands().drop_front()) : refuse(op);
     Value x = op->getNumOperands() > 0 ? op->getOperand(0) : Value();
     if (isa<MulOp>(op))
-      return set(op, of(x) + of(op->getOperand(1)), termsOf(x) * termsOf(op->getOperand(1)));
+      return set(op, of(x) + of(op->getOperand(1)), termsOf(x) * termsOf(op->getOperand(1)),
+                 isOfBatch(x) || isOfBatch(op->getOperand(1)));
     if (isa<DivOp>(op))
       return set(op, of(x) - of(op->getOperand(1)), 0);
     if (isa<SquareOp>(op))
-      return set(op, 2 * of(x), termsOf(x) * termsOf(x));
+      return set(op, 2 * of(x), termsOf(x) * termsOf(x), isOfBatch(x));
     if (isa<ReciprocalOp>(op))
       return set(op, -of(x), 0);
     if (isa<ScaleOp>(op) && isFloat(x) && !isShare(x))
@@ -188,9 +192,9 @@ private:
     return checkNumbers(op);
   }
 
-  LogicalResult set(Operation *op, int64_t degree, double terms = 1) {
+  LogicalResult set(Operation *op, int64_t degree, double terms = 1, bool ofBatch = false) {
     for (Value result : op->getResults())
-      sums[result] = {degree, terms};
+      sums[result] = {degree, terms, ofBatch};
     return success();
   }
 
@@ -208,9 +212,10 @@ private:
       if (all && all->degree != of(operand))
         return refuse(op);
       bool isOther = all && all->terms != termsOf(operand);
-      all = {of(operand), isOther ? 0 : termsOf(operand)};
+      bool ofBatch = isOfBatch(operand) || (all && all->ofBatch);
+      all = {of(operand), isOther ? 0 : termsOf(operand), ofBatch};
     }
-    return all ? set(op, all->degree, all->terms) : set(op, 0);
+    return all ? set(op, all->degree, all->terms, all->ofBatch) : set(op, 0);
   }
 
   // One over a number of elements is one over another number.
@@ -218,7 +223,8 @@ private:
     Value x = op->getOperand(0);
     double old = cast<ScaleOp>(op).getParameter(), terms = termsOf(x) * old;
     if (of(x) == 0)
-      return set(op, 0, terms >= 1 && terms == std::round(terms) ? terms : 1);
+      return isMeanOfShares(x, old) ? refuse(op)
+                                    : set(op, 0, terms >= 1 && terms == std::round(terms) ? terms : 1);
     double scaled = old * factor(of(x));
     double elements = std::round(1 / scaled);
     const bool wereElements = 1 / std::round(1 / old) == old;
@@ -228,6 +234,14 @@ private:
       scaled = 1 / elements;
     op->setAttr(ScaleOp::row().parameters[0], Builder(op->getContext()).getF64FloatAttr(scaled));
     return set(op, 0);
+  }
+
+  // Whether a sum over the batch that does not grow with it is divided by a number of rows, which does.
+  bool isMeanOfShares(Value x, double scale) const {
+    double counted = std::round(1 / scale);
+    if (!isOfBatch(x) || counted <= 1 || 1 / counted != scale)
+      return false;
+    return termsOf(x) == 0 ? std::fmod(counted, double(oldBatch)) == 0 : counted == termsOf(x);
   }
 
   // Whether a sum is divided by one less than its terms, or than rows of the batch, times or without others;

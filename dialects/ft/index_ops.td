@@ -27,7 +27,7 @@ def Ft_ScatterAddElementsOp : Ft_Primitive<"scatter_add_elements", [Extents]> {
 
 def Ft_CumsumOp : Ft_Primitive<"cumsum", [ExtentsOfResult, CheapToRecompute], [], ["getFlops"]> {
   let summary = "Sums of each row up to and including an element, or with `reverse` from it on";
-  let description = [{ Along the last dimension; floats are summed in f64. }];
+  let description = [{ Along the last dimension, of numbers (not of i1); floats are summed in f64. }];
   let arguments = (ins Ft_Tensor:$x, UnitAttr:$reverse);
   let results = (outs Ft_Tensor:$result);
   let assemblyFormat = "$x (`reverse` $reverse^)? attr-dict `:` type($x) `->` type($result)";
@@ -36,7 +36,7 @@ def Ft_CumsumOp : Ft_Primitive<"cumsum", [ExtentsOfResult, CheapToRecompute], []
 def Ft_ArgsortOp : Ft_Primitive<"argsort", [Extents], [], ["getFlops"]> {
   let summary = "Ids of the elements of each row in ascending or descending order, or of the first of them";
   let description = [{
-    Along the last dimension; the result is as wide as wanted: with `descending` and K columns the ids of the K largest (torch.topk; the
+    Along the last dimension, of numbers (not of i1); the result is as wide as wanted: with `descending` and K columns the ids of the K largest (torch.topk; the
     elements are those of ft.gather_elements). Of equal elements the first comes first; NaN is above everything.
   }];
   let arguments = (ins Ft_Tensor:$x, UnitAttr:$descending);

@@ -42,20 +42,24 @@ bool dependsOn(Value value, Value argument, llvm::SmallDenseSet<Value> &seen) {
 
 void addSources(Value ids, IdSources &sources, llvm::SmallDenseSet<Value> &seen);
 
-/// What is chosen by the ids themselves, such as others for negative ones, is computed: which of an input's
-/// ids are left is not known.
+/// What is chosen by the ids themselves, such as others for negative ones, is computed: which of them are
+/// left is not known.
 void addSourcesOfSelect(SelectOp select, IdSources &sources, llvm::SmallDenseSet<Value> &seen) {
-  IdSources branches;
-  for (Value branch : select->getOperands().drop_front())
-    addSources(branch, branches, seen);
-  sources.below = std::max(sources.below, branches.below);
-  sources.isComputed |= branches.isComputed;
-  for (BlockArgument input : branches.inputs) {
+  auto chooses = [&](Value ids) {
     llvm::SmallDenseSet<Value> visited;
-    if (dependsOn(select->getOperand(0), input, visited))
+    return dependsOn(select->getOperand(0), ids, visited);
+  };
+  for (Value branch : select->getOperands().drop_front()) {
+    IdSources ids;
+    addSources(branch, ids, seen);
+    bool areConstant = ids.inputs.empty() && !ids.isComputed;
+    if (!areConstant && (chooses(branch) || llvm::any_of(ids.inputs, chooses))) {
       sources.isComputed = true;
-    else
-      sources.inputs.push_back(input);
+      continue;
+    }
+    sources.below = std::max(sources.below, ids.below);
+    sources.isComputed |= ids.isComputed;
+    llvm::append_range(sources.inputs, ids.inputs);
   }
 }
 

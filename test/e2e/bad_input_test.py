@@ -66,7 +66,8 @@ class BadInput(EndToEnd):
                 ('aliases = ["lm_head.weight"]', 'aliases = [""]', "cannot be called"),
                 (wpe, "@__metadata__", "cannot be called"), (wpe, '@"\\FF\\FE"', "not UTF-8"),
                 ('layer = "transformer.h.0"', 'layer = "\\FF"', "not UTF-8"),
-                ('layer = "transformer.', 'frozen, layer = "transformer.', "nothing to train"),
+                ('= ft.get @transformer.wte.weight {', '= ft.get @transformer.wte.weight {frozen, ', "unknown attribute 'frozen'"),
+                ('layer = "transformer.', 'layr = "transformer.', "did you mean 'layer'"), ('{layer = "transformer.head"}', "{layer = 3 : i32}", "expected a text"),
                 ("ft.vocab_size = 16", "ft.vocab_size = 17", "chooses among 16"),
                 ("ft.vocab_size = 16 : i64", 'ft.vocab_size = "many"', "expected a positive i64"),
                 ("tensor<64x8xf32>", "tensor<3x8xf32>", "chooses among 3"),
@@ -80,6 +81,26 @@ class BadInput(EndToEnd):
                 self.refused(run("ftc", "compile", source, "--strategy=full_shard", "-o", self.dir / "plan.bin"),
                              "model.mlir:", word, status=(65,))
                 self.assertEqual([p.name for p in self.dir.iterdir()], ["model.mlir"])
+
+    def test_a_loss_that_nothing_is_trained_by(self):
+        source = self.dir / "model.mlir"
+        text = """module {{
+  ft.parameter @w : tensor<8x8xf32> = #ft.init<normal, 1.0> {{{}}}
+  func.func @forward(%x: tensor<4x8xf32> {{ft.input = "x"}}) -> tensor<f32> {{
+    %w = ft.get @w : tensor<8x8xf32>
+    %s = ft.{} %w : tensor<8x8xf32>
+    %y = ft.matmul %x, %{} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    %loss = ft.reduce "sum" %{} over [0, 1] : tensor<4x8xf32> -> tensor<f32>
+    return %loss : tensor<f32>
+  }}
+}}
+"""
+        for kind, op, summed, place in (("", "stop_gradient", "y", "model.mlir:8"), ("", "neg", "x", "model.mlir:8"), ("frozen", "neg", "y", "model.mlir:1")):
+            source.write_text(text.format(kind, op, "s", summed))
+            self.refused(run("ftc", "compile", source, "--strategy=full_shard", "-o", self.dir / "plan.bin"), place, "nothing to train", status=(65,))
+            self.check("ftc", "compile", source, "--strategy=full_shard", "--evaluate", "-o", self.dir / "plan.bin")
+        source.write_text(text.format("", "neg", "s", "y"))
+        self.check("ftc", "compile", source, "--strategy=full_shard", "-o", self.dir / "plan.bin")
 
     def test_composites_within_composites(self):
         """Calls that double, or that go too deep, in either order of the functions: refused at once."""

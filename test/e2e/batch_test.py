@@ -111,6 +111,8 @@ class Batch(EndToEnd):
         pairs = '  %p = ft.dot %y, %y transpose_b : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x4xf32>\n'
         others = pairs + '  %s = ft.reduce "sum" %p over [0, 1] : tensor<4x4xf32> -> tensor<f32>\n  %loss = ft.scale %s, 0.08333333333333333 : tensor<f32>'
         squares = pairs + ('  %q = ft.softmax %p : tensor<4x4xf32>\n  %r = ft.square %q : tensor<4x4xf32>\n' + reduced.format("r", "4x4"))
+        shares = ('  %t = ft.transpose %y [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>\n  %p = ft.softmax %t : tensor<8x4xf32>\n'
+                  '  %m = ft.mul %p, %t : tensor<8x4xf32>, tensor<8x4xf32>\n' + reduced.format("m", "8x4").replace("%loss", "%s") + '\n  %loss = ft.scale %s, 0.03125 : tensor<f32>')
         filled = ('  %n = ft.iota : tensor<4xi32>\n  %f = ft.fill 3.0 : tensor<f32>\n  %c = ft.convert %f : tensor<f32> -> tensor<i32>\n'
                   '  %b = ft.broadcast %c : tensor<i32> -> tensor<4xi32>\n  %i = ft.sub %b, %n : tensor<4xi32>, tensor<4xi32>\n'
                   '  %e = ft.embedding %i, %y : (tensor<4xi32>, tensor<4x8xf32>) -> tensor<4x8xf32>\n'
@@ -120,7 +122,7 @@ class Batch(EndToEnd):
                 '  %r = ft.reduce "sum" %y over [1] : tensor<4x8xf32> -> tensor<4xf32>\n  %m = ft.mul %q, %r : tensor<4xf32>, tensor<4xf32>\n'
                 '  %loss = ft.reduce "sum" %m over [0] : tensor<4xf32> -> tensor<f32>')
         unbiased = ('  %s = ft.reduce "sum" %y over [0, 1] : tensor<4x8xf32> -> tensor<f32>\n  %loss = ft.scale %s, 0.041666666666666664 : tensor<f32>')
-        for body, op in ((others, "ft.scale"), (squares, "ft.square"), (filled, "ft.sub"), (half, "ft.lt"), (unbiased, "ft.scale"), (flipped, "ft.shift"), (chosen, "ft.embedding"), (hardest, "ft.argsort"), (corrected, "ft.scale"), (part, "ft.slice"), (cut, "ft.slice"), (compared, "ft.lt"), (uneven, "ft.exp"), (swapped, "ft.reshape")):
+        for body, op in ((shares, "ft.scale"), (others, "ft.scale"), (squares, "ft.square"), (filled, "ft.sub"), (half, "ft.lt"), (unbiased, "ft.scale"), (flipped, "ft.shift"), (chosen, "ft.embedding"), (hardest, "ft.argsort"), (corrected, "ft.scale"), (part, "ft.slice"), (cut, "ft.slice"), (compared, "ft.lt"), (uneven, "ft.exp"), (swapped, "ft.reshape")):
             with self.subTest(op=op):
                 model = self.forward(self.PRODUCT + body)
                 self.check("ftc", "compile", model, "--strategy=no_shard", "--batch=4", "-o", self.dir / "p.bin")

@@ -125,6 +125,19 @@ class Sequence(nn.Module):
         return F.cross_entropy(self.head(x).transpose(1, 2), wanted, ignore_index=0)
 
 
+class Span(nn.Module):
+    """Where an answer begins; one beyond the text is left out, as transformers' heads for questions do it."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = nn.Embedding(V, D), nn.Linear(D, 1)
+
+    def forward(self, tokens, begins):
+        logits = self.head(self.table(tokens)).squeeze(-1)
+        begins = begins.clamp(0, logits.size(1))
+        return F.cross_entropy(logits, begins, ignore_index=logits.size(1))
+
+
 def example(length=T):
     return ids(length), ids(length)
 
@@ -139,6 +152,7 @@ MODULES = {
     "frozen parts": lambda: (frozen(Decoder()), example()),
     "experts": lambda: (Decoder(feed_forward=Experts), example()),
     "pictures": lambda: (Patches(), {"labels": torch.randint(0, 5, (B,)), "pixels": torch.randn(B, 3, 32, 32)}),
+    "span of an answer": lambda: (Span(), {"tokens": ids(T), "begins": torch.randint(0, T + 3, (B,))}),
     "nn.Transformer": lambda: (Sequence(True), example()),
     "nn.TransformerEncoder": lambda: (Sequence(False), example()),
 }

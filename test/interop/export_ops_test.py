@@ -28,6 +28,7 @@ ELEMENTWISE = {
     "isfinite": lambda x: torch.where(torch.isfinite(x) & ~torch.isnan(x), x, 0.0), "copysign by where": lambda x: x.abs() * torch.where(x < 0, -1.0, 1.0),
 }
 SHAPES = {
+    "mean of places that were turned": lambda x: F.adaptive_avg_pool1d(x.view(2, 2, 6).transpose(1, 2), 1).square(),
     "stack": lambda x: torch.stack([x, 2 * x], 1), "cat": lambda x: torch.cat([x, x[:, :2]], -1), "repeat": lambda x: x.repeat(2, 1, 3), "tile": lambda x: x.tile(2), "roll": lambda x: x.roll((1, -2), (0, 1)),
     "roll flat": lambda x: x.roll(5), "flip": lambda x: x.flip(0, 1), "repeat_interleave": lambda x: x.repeat_interleave(3, 1), "slice step": lambda x: x[:, 1::2] * x[:, ::2].cos(), "unfold": lambda x: x.unfold(1, 3, 2),
     "pad": lambda x: F.pad(x, (1, 2, 0, 1)), "pad value": lambda x: F.pad(x, (1, -2), value=0.5), "tril": lambda x: x.tril(1), "triu": lambda x: x.triu(), "diagonal": lambda x: x.diagonal(1), "unbind": lambda x: x.unbind(1)[2],

@@ -44,6 +44,15 @@ class Chooses(nn.Module):
         return x[x > 0].sum()  # a shape
 
 
+class Dispatches(nn.Module):
+    """Rows by expert, as many as each has."""
+
+    def forward(self, x, experts):
+        counts = (experts[:, None] == torch.arange(3)).sum(0)
+        first, second, third = x.split(counts.tolist())  # a number
+        return first.sum() + second.square().sum() + third.exp().sum()
+
+
 class NoLoss(nn.Module):
     def forward(self, x):
         return x * 2
@@ -114,6 +123,12 @@ class Refusals(unittest.TestCase):
     def test_shapes_that_depend_on_values(self):
         error = self.refused(Chooses(), (torch.randn(2, 4), torch.randn(2, 4)))
         self.assert_place(error.problems[0], Chooses, "a shape")
+
+    def test_numbers_that_are_values(self):
+        error = self.refused(Dispatches(), (torch.randn(4, 2), torch.tensor([0, 1, 1, 2])))
+        self.assertEqual(len(error.problems), 1)
+        self.assert_place(error.problems[0], Dispatches, "a number")
+        self.assertIn("tolist", str(error.problems[0]))
 
     def test_derivatives_of_ones_own(self):
         error = self.refused(Rounds(), torch.randn(2, 4))

@@ -109,7 +109,7 @@ class Graph(Builder):
 
     def step(self, node, args, options):
         if node.target is operator.getitem:
-            return args[0][args[1]] if args[0] is not None else None
+            return args[0][args[1]] if args[0] is not None and args[0] is not UNKNOWN else args[0]
         if node.target in EXTENTS:
             return UNKNOWN if args[0] is UNKNOWN else EXTENTS[node.target](*args)
         if any(word in str(node.target) for word in SKIPPED):

@@ -4,7 +4,7 @@ import math
 from ..errors import Unsupported
 from ..registry import op, refuse
 
-ADVICE = "convolutions are taken where kernel equals stride, 1 x 1, and depthwise in one dimension"
+ADVICE = "convolutions of one group are taken where kernel equals stride (without dilation) or is 1 x 1, others where they are depthwise in one dimension"
 
 
 def each(numbers, rank):
@@ -36,7 +36,7 @@ def convolved(graph, x, weight, bias=None, stride=1, padding=0, dilation=1, grou
     patches = groups == 1 and kernel == stride and all(d == 1 or k == 1 for d, k in zip(dilation, kernel))
     points = groups == 1 and all(k == 1 for k in kernel)
     if not (depthwise or patches or points):
-        raise Unsupported(f"kernel {kernel}, stride {stride}, groups {groups}: {ADVICE}")
+        raise Unsupported(f"kernel {kernel}, stride {stride}, groups {groups}{f', dilation {dilation}' if any(d != 1 for d in dilation) else ''}: {ADVICE}")
     x = padded(graph, x, low, high)
     if depthwise:
         y = by_shifts(graph, x, weight, stride[0], dilation[0])

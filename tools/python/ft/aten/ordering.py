@@ -99,3 +99,4 @@ def bucketize(graph, x, bounds, out_int32=False, right=False, **_):
 refuse("its shape depends on the values of tensors; use masks and torch.where", """
     nonzero masked_select unique _unique2 unique_consecutive unique_dim repeat_interleave.Tensor nonzero_static argwhere
 """)
+refuse("a number that the values of a tensor say (item, tolist) is not known beforehand; use masks and torch.where", "_local_scalar_dense item")

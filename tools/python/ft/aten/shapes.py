@@ -255,7 +255,20 @@ def diagonal(graph, x, offset=0, dim1=0, dim2=1):
     return graph.gather(flat, graph.broadcast(graph.value(places.contiguous()), graph.shape))
 
 
-refuse("a view by strides is not taken; use reshape, transpose and slices", "as_strided as_strided_copy as_strided_scatter")
+STRIDES = "a view by strides is not taken; use reshape, transpose and slices"
+
+
+@op("as_strided", "as_strided_copy")
+def as_strided(graph, x, size, stride, offset=None):
+    """One that has each element where it was, as PyTorch makes of means over places of what was turned."""
+    source, x = graph.node.args[0].meta["val"], graph.value(x)
+    moved = [a != b for a, b, extent in zip(stride, source.stride(), size) if extent > 1]
+    if tuple(size) != x.shape or any(moved) or offset not in (None, source.storage_offset()):
+        raise Unsupported(STRIDES)
+    return x
+
+
+refuse(STRIDES, "as_strided_scatter")
 refuse("padding by reflection or repetition is not taken; pad with zeros", """
     reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d
 """)
