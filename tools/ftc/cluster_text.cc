@@ -48,10 +48,33 @@ void OpText(Out out, const ft::proto::Cluster::Op& op, const ft::ClusterBody& bo
   fmt::format_to(out, "\n");
 }
 
-int64_t BytesOf(const std::vector<ft::ClusterBody::Buffer>& buffers) {
+// That a read of such places is of: each element once.
+int64_t ElementsAt(const ft::ClusterBody::Place& place, const ft::ClusterBody& body) {
+  if (place.column_stride == 1 && place.steps == body.Whole().steps) return body.elements();
+  int64_t elements = place.column_stride == 0 ? 1 : body.columns;
+  for (const ft::ClusterBody::Place::Step& step : place.steps) elements *= step.extent;
+  return elements;
+}
+
+// An input may be read in parts.
+int64_t BytesRead(const ft::ClusterBody& body) {
+  std::vector<int64_t> elements(body.inputs.size());
+  for (const ft::ClusterBody::Read& read : body.reads) elements[read.input] += ElementsAt(read.place, body);
+  for (const ft::ClusterBody::Output& output : body.outputs)
+    if (output.acc >= 0) elements[static_cast<size_t>(output.acc)] += body.columns;
   int64_t bytes = 0;
-  for (const ft::ClusterBody::Buffer& buffer : buffers)
-    bytes += buffer.elements * static_cast<int64_t>(ft::SizeOf(buffer.dtype));
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const ft::ClusterBody::Buffer& input = body.inputs[i];
+    const int64_t read = input.state ? input.elements : std::min(elements[i], input.elements);
+    bytes += read * static_cast<int64_t>(ft::SizeOf(input.dtype));
+  }
+  return bytes;
+}
+
+int64_t BytesWritten(const ft::ClusterBody& body) {
+  int64_t bytes = 0;
+  for (const ft::ClusterBody::Buffer& result : body.results)
+    bytes += result.elements * static_cast<int64_t>(ft::SizeOf(result.dtype));
   return bytes;
 }
 
@@ -60,8 +83,7 @@ using OfPtx = std::function<std::string(const std::string& ptx)>;
 void ClusterText(Out out, const ft::proto::Cluster& cluster, const ft::ClusterBody& body, int number,
                  int runs, const OfPtx& of_ptx) {
   fmt::format_to(out, "cluster {}: {} rows of {}, run by {} instruction{}; reads {} B, writes {} B", number,
-                 body.rows, body.columns, runs, runs == 1 ? "" : "s", BytesOf(body.inputs),
-                 BytesOf(body.results));
+                 body.rows, body.columns, runs, runs == 1 ? "" : "s", BytesRead(body), BytesWritten(body));
   if (body.PartialBytes() > 0) fmt::format_to(out, ", scratch {} B", body.PartialBytes());
   fmt::format_to(out, "\n");
   for (size_t i = 0; i < body.reads.size(); ++i)
