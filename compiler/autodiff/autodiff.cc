@@ -4,7 +4,7 @@
 // one f32 scalar, an op without a derivative between a trained parameter and the loss.
 #include "compiler/autodiff/composite_gradients.h"
 #include "compiler/autodiff/joined_parts.h"
-#include "compiler/autodiff/moved_parameters.h"
+#include "compiler/autodiff/moves_again.h"
 #include "compiler/autodiff/passes.h"
 #include "compiler/autodiff/reverse_mode.h"
 #include "dialects/ft/elementwise.h"
@@ -55,6 +55,7 @@ public:
     declareUnused();
     joinParts(*reverse.ops().getInsertionBlock());
     moveParametersAgain(*reverse.ops().getInsertionBlock());
+    cutActivationsAgain(*reverse.ops().getInsertionBlock());
     eraseDead();
     return success();
   }

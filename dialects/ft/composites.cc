@@ -35,11 +35,6 @@ uint64_t sumOver(func::FuncOp function, uint64_t (CostOpInterface::*cost)()) {
   return sum;
 }
 
-// What a cluster may have: it goes through memory with operands and results alone.
-bool isOfClusters(Operation *op) {
-  return op->hasTrait<CheapToRecompute>() || isa<ConcatOp, CopyOp, FillOp, ReduceOp, ReshapeOp, SliceOp>(op);
-}
-
 // A body that comes after a product; in the types of the op's, or in f32 where it is a composite.
 LogicalResult verifyThen(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name,
                          TypeRange operands, Type result) {
@@ -132,6 +127,15 @@ ElementRole CallOp::getElementRole(unsigned index) {
 //===----------------------------------------------------------------------===//
 
 uint64_t CallOp::getFlops() { return sumOver(calleeOf(*this), &CostOpInterface::getFlops); }
+
+bool isOfClusters(Operation *op) {
+  if (auto call = dyn_cast<CallOp>(op)) {
+    func::FuncOp callee = calleeOf(call);
+    return callee && llvm::all_of(callee.getBody().front().without_terminator(),
+                                  [](Operation &inner) { return isOfClusters(&inner); });
+  }
+  return op->hasTrait<CheapToRecompute>() || isa<ConcatOp, CopyOp, FillOp, ReduceOp, ReshapeOp, SliceOp>(op);
+}
 
 uint64_t CallOp::getModelFlops() { return sumOver(calleeOf(*this), &CostOpInterface::getModelFlops); }
 

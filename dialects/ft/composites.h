@@ -31,6 +31,10 @@ func::FuncOp calleeOf(CallOp call);
 // Null where a user wrote the composite.
 OriginAttr originOf(func::FuncOp composite);
 
+// Whether a cluster may have it, or all that it calls: it goes through memory with operands and results
+// alone.
+bool isOfClusters(Operation *op);
+
 // FLOPs of the ops of the function that `body` names, seen from `op`.
 uint64_t flopsOfBody(Operation *op, FlatSymbolRefAttr body);
 
