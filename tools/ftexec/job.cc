@@ -277,18 +277,16 @@ std::string Fingerprint(const Flags& flags, const Job& job) {
         flags.top_k);
   if (!job.lr_status.ok()) absl::StrAppend(&text, " schedule=", job.lr_status.message());
   if (job.eval_data != nullptr) {
-    absl::StrAppendFormat(&text, " eval_tokens=%d eval_data=%016x eval_every=%d eval_steps=%d",
-                          job.eval_data->num_tokens(), IdentityHash(IdentityOf(*job.eval_data)),
+    absl::StrAppendFormat(&text, " eval_data=%016x eval_tokens=%d eval_every=%d eval_steps=%d",
+                          IdentityHash(IdentityOf(*job.eval_data)), job.eval_data->num_tokens(),
                           flags.eval_every, flags.eval_steps);
   }
-  if (flags.saves() || !flags.resume.empty()) {
-    absl::StrAppendFormat(
-        &text,
-        " checkpoint_dir=%s save_every=%d save_every_s=%.17g state_dict_type=%s resume=%s data_changed=%s",
-        OnOff(flags.saves()), flags.save_every.steps, absl::ToDoubleSeconds(flags.save_every.time),
-        flags.state_dict_type.has_value() ? Name(*flags.state_dict_type) : "auto", flags.resume,
-        flags.data_changed == DataChanged::kRestart ? "restart" : "error");
-  }
+  absl::StrAppendFormat(
+      &text,
+      " checkpoint_dir=%s save_every=%d save_every_s=%.17g state_dict_type=%s resume=%s data_changed=%s",
+      OnOff(flags.saves()), flags.save_every.steps, absl::ToDoubleSeconds(flags.save_every.time),
+      flags.state_dict_type.has_value() ? Name(*flags.state_dict_type) : "auto", flags.resume,
+      flags.data_changed == DataChanged::kRestart ? "restart" : "error");
   // These decide which collectives a rank takes part in, when it enqueues and when it replays them, and how
   // it computes. Steps of a trace are enqueued.
   const cuda::PlatformOptions platform = flags.platform();
