@@ -125,6 +125,9 @@ class Restarts(CheckpointRuns):
         self.assertRegex(lines[0], rf"^\[rank 0\] ftexec: another run \(process {first[0].pid} on \S+\) writes its checkpoints into "
                          rf"'{self.folder}'; wait for its end, or choose another folder$")
         self.assertFalse((self.dir / "second").exists())
+        done = self.attempt(self.model, 1, f"--checkpoint-dir={self.folder}", "--check")
+        self.assertEqual(done.returncode, 65, done.stdout)
+        self.assertRegex(done.stdout, rf"FAIL  checkpoints +another run \(process {first[0].pid} on ")
         for rank in first:
             self.assertEqual(rank.wait(90), 0, rank.said.read_text())
         self.assertNotIn("was not written", first[0].said.read_text())
