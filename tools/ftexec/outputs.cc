@@ -92,7 +92,10 @@ absl::Status AreSame(const char* a, const char* b, const Output& output) {
 // glob that it, or a folder that it lies in, matches.
 bool WouldBeRead(const std::string& output, const std::string& entry) {
   std::error_code ignored;
-  if (fs::is_directory(entry, ignored)) return !Below(Resolved(output), Resolved(entry)).empty();
+  if (fs::is_directory(entry, ignored)) {
+    const fs::path way = Below(Resolved(output), Resolved(entry));
+    return way == "." || (!way.empty() && !way.native().starts_with('.'));  // hidden ones are passed over
+  }
   if (fs::exists(entry, ignored)) return false;
   const std::string glob = fs::absolute(entry, ignored).lexically_normal();
   for (fs::path path = Resolved(output); path.has_relative_path(); path = path.parent_path()) {

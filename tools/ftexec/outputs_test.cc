@@ -56,7 +56,7 @@ TEST_F(OutputsTest, NoneLiesAmongTheData) {
                 std::string::npos)
           << path;
     }
-    for (const char* name : {"elsewhere/x", "data2", "data.x"})
+    for (const char* name : {"elsewhere/x", "data2", "data.x", "data/.hidden/x"})
       EXPECT_EQ(Said([&](Flags& f) { f.*option = At(name); }), "") << name;
     EXPECT_EQ(Said([&](Flags& f) {
                 f.*option = At("data/x");
