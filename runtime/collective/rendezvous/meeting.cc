@@ -119,7 +119,12 @@ std::string DifferingValues(absl::string_view name, const std::vector<const Peer
 std::string Difference(const std::vector<const PeerInfo*>& kinds) {
   std::vector<Settings> settings;
   for (const PeerInfo* peer : kinds) settings.push_back(SettingsOf(*peer));
-  for (const Settings& of_kind : settings) {
+  // Those with the fewest first: what one that does something else (a check) says of itself comes before all
+  // that it was not given.
+  std::vector<Settings> in_order = settings;
+  std::stable_sort(in_order.begin(), in_order.end(),
+                   [](const Settings& a, const Settings& b) { return a.size() < b.size(); });
+  for (const Settings& of_kind : in_order) {
     for (const auto& [name, value] : of_kind) {
       const std::string values = DifferingValues(name, kinds, settings);
       if (values.empty()) continue;

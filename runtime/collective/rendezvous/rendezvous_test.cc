@@ -206,8 +206,10 @@ TEST(RendezvousTest, ASettingThatOneRankHasIsNamed) {
        "ranks differ in eval_data: ab on rank 0 (a), not given on rank 1 (b); "},
       {"plan=1 resume= lr=2", "plan=1 resume=my runs/x lr=2",
        "ranks differ in resume: not given on rank 0 (a), my runs/x on rank 1 (b); "},
-      {"plan=1 schedule=no such one lr=2", "plan=1 lr=3",
+      {"plan=1 schedule=no such one lr=2", "plan=1 lr=2",
        "ranks differ in schedule: no such one on rank 0 (a), not given on rank 1 (b); "},
+      {"plan=1 lr=2", "check=on", "ranks differ in check: not given on rank 0 (a), on on rank 1 (b); "},
+      {"check=on", "plan=1 lr=2", "ranks differ in check: on on rank 0 (a), not given on rank 1 (b); "},
       {"plan=1 lr=2", "plan=2 eval_data=ab lr=2", "ranks hold different plans: "},
       {"plan=1 lr=2", "other", "ranks hold different plans: "},
   };
