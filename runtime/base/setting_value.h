@@ -14,8 +14,8 @@ namespace ft {
 
 // Doubles hold integers exactly up to here. A plan keeps the numbers of a run as doubles.
 inline constexpr int64_t kExactInteger = int64_t{1} << 53;
-// Learning rates are f32 in kernels.
-inline constexpr double kMostLr = std::numeric_limits<float>::max();
+// Learning rates, scales of the loss and norms are f32 in kernels.
+inline constexpr double kMostF32 = std::numeric_limits<float>::max();
 
 // Low <= x <= high.
 struct NumberRange {

@@ -1,12 +1,13 @@
 #include "runtime/data/dataset.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
+#include <map>
 #include <numeric>
-#include <unordered_set>
+#include <string_view>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -29,12 +30,18 @@ absl::Status OfFolder(const absl::Status& status) {
                   std::string(status.message())));
 }
 
+// A file may have several names: links of either kind.
 absl::Status CheckDistinct(Dataset::Files files) {
-  std::unordered_set<std::string> names;
+  std::map<std::pair<dev_t, ino_t>, std::string_view> names;
   for (const auto& file : files) {
-    if (names.insert(std::filesystem::path(file->path()).lexically_normal().native()).second) continue;
-    return absl::InvalidArgumentError(fmt::format(
-        "'{}' is named twice; name it once (a weight says how often a source is drawn)", file->path()));
+    struct stat info = {};
+    if (stat(file->path().c_str(), &info) != 0) continue;  // it has been removed since it was mapped
+    const auto [same, is_new] = names.try_emplace({info.st_dev, info.st_ino}, file->path());
+    if (is_new) continue;
+    const std::string also = same->second == file->path() ? "" : fmt::format(", also as '{}'", same->second);
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' is named twice{}; name it once (a weight says how often a source is drawn)",
+                    file->path(), also));
   }
   return absl::OkStatus();
 }

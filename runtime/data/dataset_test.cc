@@ -127,8 +127,22 @@ TEST_F(DatasetTest, RefusesAFileByItsName) {
   EXPECT_EQ(Refused({{.path = folder_.Path("d")}}),
             "the folder '" + folder_.Path("d") + "' has no file in it");
   EXPECT_EQ(Refused({{.path = good, .weight = 1}, {.path = folder_.Path("d/../g*"), .weight = 2}}),
-            "'" + folder_.Path("d/../good") +
-                "' is named twice; name it once (a weight says how often a source is drawn)");
+            "'" + folder_.Path("d/../good") + "' is named twice, also as '" + good +
+                "'; name it once (a weight says how often a source is drawn)");
+  std::filesystem::create_symlink(good, folder_.Path("soft"));
+  std::filesystem::create_hard_link(good, folder_.Path("hard"));
+  EXPECT_EQ(Refused({{.path = good}, {.path = good}}),
+            "'" + good + "' is named twice; name it once (a weight says how often a source is drawn)");
+  for (const char* link : {"soft", "hard"}) {
+    const std::string words = "' is named twice, also as '";
+    EXPECT_NE(Refused({{.path = good}, {.path = folder_.Path(link)}}).find(link + words + good),
+              std::string::npos);
+    EXPECT_NE(
+        Refused({{.path = folder_.Path(link), .weight = 1}, {.path = good, .weight = 2}}).find(good + words),
+        std::string::npos);
+  }
+  EXPECT_NE(Refused({{.path = folder_.Path("soft")}, {.path = folder_.Path("hard")}}).find("named twice"),
+            std::string::npos);
   std::filesystem::create_directory(In("sub"));
   folder_.Write("d/good", "long enough");
   EXPECT_EQ(

@@ -1,5 +1,6 @@
 #include "runtime/executor/evaluation.h"
 
+#include "runtime/base/numbers.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft {
@@ -39,8 +40,9 @@ absl::StatusOr<EvaluationResult> Evaluator::Run() {
     count += loss_sum_[1];
     for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i].value += output_sums_[i][0];
   }
-  for (EvaluationOutput& output : outputs_) output.value /= count;
-  return EvaluationResult{.loss = sum / count, .tokens = static_cast<int64_t>(count), .outputs = outputs_};
+  for (EvaluationOutput& output : outputs_) output.value = WithoutSignOfNan(output.value / count);
+  return EvaluationResult{
+      .loss = WithoutSignOfNan(sum / count), .tokens = static_cast<int64_t>(count), .outputs = outputs_};
 }
 
 }  // namespace ft

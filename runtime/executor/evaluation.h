@@ -14,7 +14,7 @@
 namespace ft {
 
 struct EvaluationResult {
-  double loss = 0;                             // mean over the targets, all ranks
+  double loss = 0;                             // mean over the targets, all ranks; NaN where none counts
   int64_t tokens = 0;                          // targets that counted; examples, where the loss counts none
   absl::Span<const EvaluationOutput> outputs;  // the same means of the model's named outputs
 };

@@ -37,17 +37,6 @@ bool MayTryAnother(const absl::Status& status) {
   return !absl::IsInvalidArgument(status) && !absl::IsPermissionDenied(status);
 }
 
-// A folder "step-00000020" with the state after ten steps was put there by hand, and says nothing of how far
-// the run is.
-absl::Status CheckStep(const CheckpointReader& reader) {
-  const std::string& folder = reader.folder();
-  const int64_t step = StepOfName(std::string_view(folder).substr(folder.rfind('/') + 1));
-  const uint64_t steps = reader.manifest().position().steps();
-  if (step < 0 || static_cast<uint64_t>(step) == steps) return absl::OkStatus();
-  return absl::DataLossError(fmt::format("'{}/{}' is of {} steps, not of what the folder's name says", folder,
-                                         kManifestName, steps));
-}
-
 absl::Status CheckSameModel(const ResumeRequest& request, const CheckpointReader& reader) {
   const proto::Manifest& manifest = reader.manifest();
   const proto::Attribute* optimizer = FindAttribute(manifest.settings(), "optimizer");
@@ -107,7 +96,7 @@ class Chooser {
   // mends.
   absl::Status Examine(const std::string& path) const {
     FT_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader, CheckpointReader::Open(path));
-    if (request_.checkpoint.empty()) FT_RETURN_IF_ERROR(CheckStep(*reader));
+    if (request_.checkpoint.empty()) FT_RETURN_IF_ERROR(reader->CheckStepOfName());
     FT_RETURN_IF_ERROR(CheckState(request_, state_, *reader));
     FT_RETURN_IF_ERROR(CheckSameModel(request_, *reader));
     return reader->VerifyFiles();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/numbers.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/find_nan.h"
 #include "runtime/executor/nan_trace.h"
@@ -115,8 +116,8 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   ++position_.steps;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (outputs.observer != nullptr) outputs.observer->EndStep();
-  metrics.loss = *ports_.loss;
-  metrics.grad_norm = ports_.grad_norm == nullptr ? 0.0 : *ports_.grad_norm;
+  metrics.loss = WithoutSignOfNan(*ports_.loss);
+  metrics.grad_norm = ports_.grad_norm == nullptr ? 0.0 : WithoutSignOfNan(*ports_.grad_norm);
   if (!ports_.counted.empty() && ports_.counted[0] != ports_.counted[1]) metrics.counted = ports_.counted[0];
   metrics.samples_per_s = static_cast<double>(sequences_per_step_) / seconds.count();
   metrics.tokens_per_s = static_cast<double>(sequences_per_step_ * seq_len_) / seconds.count();
@@ -247,8 +248,9 @@ absl::StatusOr<std::string> TrainingLoop::FindNan(const BatchSampler& sampler,
   return EarliestFinding(by_rank);
 }
 
-absl::StatusOr<double> TrainingLoop::Evaluate(int64_t step, const TrainingOutputs& outputs,
-                                              Evaluator& evaluator) {
+// None where no target counts, which is warned of.
+absl::StatusOr<std::optional<double>> TrainingLoop::Evaluate(int64_t step, const TrainingOutputs& outputs,
+                                                             Evaluator& evaluator) {
   FT_RETURN_IF_ERROR(Report());
   Enter(outputs.activity, Activity::kEvaluating, step);
   FT_ASSIGN_OR_RETURN(const EvaluationResult result, evaluator.Run());
@@ -258,6 +260,12 @@ absl::StatusOr<double> TrainingLoop::Evaluate(int64_t step, const TrainingOutput
                                   .counted = takes_tokens_ ? "tokens" : "examples",
                                   .outputs = result.outputs};
   if (outputs.metrics != nullptr) FT_RETURN_IF_ERROR(outputs.metrics->WriteEvaluation(metrics));
+  if (result.tokens == 0) {
+    if (outputs.warn)
+      outputs.warn(absl::StrCat("step ", step + 1, "/", options_.steps,
+                                ": the evaluation has no loss: none of its targets counts"));
+    return std::nullopt;
+  }
   if (outputs.progress != nullptr) outputs.progress->ShowEvaluation(metrics);
   if (outputs.log != nullptr) outputs.log->ShowEvaluation(metrics);
   if (outputs.events != nullptr) outputs.events->WriteEvaluation(metrics);

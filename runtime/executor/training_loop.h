@@ -66,7 +66,7 @@ struct TrainingOutputs {
   Progress* log = nullptr;  // the rank's own log
   TrainingEvents* events = nullptr;
   StepObserver* observer = nullptr;
-  std::function<void(const std::string& line)> warn = {};  // about steps that were not applied
+  std::function<void(const std::string& line)> warn = {};  // steps not applied, evaluations of nothing
   // Called with what is known of each step.
   std::function<void(const StepMetrics& metrics)> measured = {};
   // What the checkpoint cost that was finished since the last step, if there was one.
@@ -144,7 +144,8 @@ class TrainingLoop {
   absl::Status Write(StepMetrics metrics) const;
   absl::StatusOr<std::string> FindNan(const BatchSampler& sampler, const TrainingOutputs& outputs);
   std::optional<double> Utilization();
-  absl::StatusOr<double> Evaluate(int64_t step, const TrainingOutputs& outputs, Evaluator& evaluator);
+  absl::StatusOr<std::optional<double>> Evaluate(int64_t step, const TrainingOutputs& outputs,
+                                                 Evaluator& evaluator);
 
   const proto::Plan* plan_;
   Executor* executor_;

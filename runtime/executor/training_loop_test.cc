@@ -96,8 +96,9 @@ class TrainingLoopTest : public testing::Test {
     if (call.loss_sum != nullptr) {
       call.loss_sum[0] = call.loss_sum[1] = 0;
       for (const int32_t target : seen.targets) {
-        call.loss_sum[0] += target < 0 ? 0 : target;
-        call.loss_sum[1] += target < 0 ? 0 : 1;
+        const bool counts = target >= 0 && !evaluates_nothing_;
+        call.loss_sum[0] += counts ? target : 0;
+        call.loss_sum[1] += counts ? 1 : 0;
       }
     }
     if (call.loss != nullptr) {
@@ -130,6 +131,7 @@ class TrainingLoopTest : public testing::Test {
   }
 
   TempFolder folder_;
+  bool evaluates_nothing_ = false;  // no target counts
   std::string metrics_path_ = folder_.Path("m.jsonl");
   Executor* executor_ = nullptr;  // both of the run
   TrainingLoop* loop_ = nullptr;
@@ -363,6 +365,29 @@ TEST_F(TrainingLoopTest, EvaluatesEverySequenceOnce) {
     if (seen.program == "eval_step") numbers.push_back(seen.rng[1]);
   }
   EXPECT_EQ(numbers, (std::vector<int64_t>{0, 1, 2, 0, 1, 2, 0, 1, 2}));
+}
+
+TEST_F(TrainingLoopTest, AnEvaluationOfNothingHasNoLoss) {
+  evaluates_nothing_ = true;
+  std::vector<std::optional<double>> losses;
+  boundary_ = [&](int64_t, std::optional<double> eval_loss) -> absl::StatusOr<bool> {
+    losses.push_back(eval_loss);
+    return false;
+  };
+  ASSERT_TRUE(Train({.steps = 2}, 1, false, true, {}).ok());
+  EXPECT_EQ(losses, (std::vector<std::optional<double>>{std::nullopt, std::nullopt}));
+  EXPECT_EQ(warnings_,
+            (std::vector<std::string>{"step 2/2: the evaluation has no loss: none of its targets counts"}));
+  EXPECT_EQ(Metrics().back().dump(), R"({"eval_loss":null,"eval_tokens":0,"step":1})");
+}
+
+TEST_F(TrainingLoopTest, NoNumberIsSaidToHaveASign) {
+  ASSERT_TRUE(Train({.steps = 2}, 1, false, false, [](const ProbeCall& call) {
+                (call.step == 0 && call.rng[1] == 0 ? *call.loss : *call.grad_norm) = -kNan;
+              }).ok());
+  EXPECT_EQ(warnings_, (std::vector<std::string>{
+                           "step 1/2: loss nan: step not applied (1 in a row, the run ends at 3)",
+                           "step 2/2: gradient norm nan: step not applied (2 in a row, the run ends at 3)"}));
 }
 
 TEST_F(TrainingLoopTest, AnEvaluationAfterTheLastStepIsTheLast) {

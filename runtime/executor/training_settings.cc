@@ -134,9 +134,9 @@ absl::Status CheckGlobalBatch(const proto::Plan& plan, int world_size) {
 
 absl::StatusOr<LossScaling> LossScalingOf(const proto::Plan& plan) {
   std::optional<double> fixed, power, least;
-  FT_RETURN_IF_ERROR(Read(plan, "loss_scale", 0.0, kMostLr, fixed));
+  FT_RETURN_IF_ERROR(Read(plan, "loss_scale", 0.0, kMostF32, fixed));
   FT_RETURN_IF_ERROR(Read(plan, "initial_scale_power", 0.0, 127.0, power));
-  FT_RETURN_IF_ERROR(Read(plan, "min_loss_scale", 0.0, kMostLr, least));
+  FT_RETURN_IF_ERROR(Read(plan, "min_loss_scale", 0.0, kMostF32, least));
   if (fixed.value_or(0) > 0) return LossScaling{.initial = *fixed, .least = *fixed, .is_fixed = true};
   return LossScaling{.initial = std::exp2(power.value_or(16)), .least = least.value_or(0), .is_fixed = false};
 }

@@ -163,6 +163,11 @@ absl::Status MetricsFile::KeepSteps(const std::string& path, int64_t first) {
 absl::Status MetricsFile::WriteEvaluation(const EvaluationMetrics& metrics) {
   ObjectText object(absl::MakeSpan(line_));
   object.Field("step", metrics.step);
+  if (metrics.tokens == 0) {  // there are no means of nothing
+    object.Text("\"eval_loss\":null,");
+    object.Field("eval_tokens", metrics.tokens);
+    return WriteLine(object.Close());
+  }
   object.Field("eval_loss", metrics.loss);
   object.Field("eval_tokens", metrics.tokens);
   for (const EvaluationOutput& output : metrics.outputs) object.Field(output.key, output.value);

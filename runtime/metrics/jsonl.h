@@ -27,9 +27,10 @@ struct ExtraMetric {
 // "save_..." of a checkpoint where there is one, "compute_step", "compute_ms_min", "compute_ms_mean",
 // "compute_ms_max" and "slowest_rank" where the ranks' figures are known, "skipped":true where the update was
 // not applied, then the extra ones; for an evaluation
-// {"step":9,"eval_loss":...,"eval_tokens":...}, and "eval_NAME" for each named output of the model. "step"
-// counts from 0. Doubles have 17 significant digits, so reading them gives the same bits. JSON has no NaN: a
-// number that is not finite is null, and a field
+// {"step":9,"eval_loss":...,"eval_tokens":...}, and "eval_NAME" for each named output of the model; where
+// nothing counts "eval_loss":null and "eval_tokens":0 alone. "step" counts from 0. Doubles have 17
+// significant digits, so reading them gives the same bits. JSON has no NaN: a number that is not finite is
+// null, and a field
 // "<name>_nonfinite" after it says "nan", "inf" or "-inf".
 class MetricsFile {
  public:

@@ -97,6 +97,14 @@ TEST_F(JsonlTest, EvaluationsHaveALineOfTheirOwn) {
   EXPECT_EQ(TempFolder::Read(path_), "{\"step\":9,\"eval_loss\":2.25,\"eval_tokens\":640}\n");
 }
 
+TEST_F(JsonlTest, AnEvaluationOfNothingHasNoMeans) {
+  auto file = MetricsFile::Open(path_);
+  const std::vector<EvaluationOutput> outputs = {
+      {.name = "accuracy", .key = "eval_accuracy", .tag = "", .value = NAN}};
+  ASSERT_TRUE((*file)->WriteEvaluation({.step = 9, .loss = NAN, .tokens = 0, .outputs = outputs}).ok());
+  EXPECT_EQ(TempFolder::Read(path_), "{\"step\":9,\"eval_loss\":null,\"eval_tokens\":0}\n");
+}
+
 TEST_F(JsonlTest, EvaluationsHaveTheOutputsOfTheModel) {
   auto file = MetricsFile::Open(path_);
   const std::vector<EvaluationOutput> outputs = {

@@ -68,7 +68,7 @@ class Branch(CheckpointRuns):
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=60)
-        self.assertEqual(self.names(), [f"step-0000000{step}" for step in (2, 4, 6, 8)])
+        self.assertEqual(self.names(), [".held-by-run", *(f"step-0000000{step}" for step in (2, 4, 6, 8))])
         self.assertEqual(resumed_after(self.run_on("--resume=auto", "--steps=8").stdout), 8)
 
     def test_through_a_link_and_with_no_step_left(self):

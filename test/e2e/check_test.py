@@ -123,7 +123,7 @@ class Check(Checking):
         done = self.shell(self.plan("gpt2", "full_shard"),
                           f'[ $RANK = 1 ] && exec {BIN}/ftexec {self.plan("gpt2", "full_shard")} --data={self.text} --steps=3')
         self.assertEqual(done.returncode, 65, done.stdout + done.stderr)
-        self.assertIn("a check of", self.table(done.stdout)["ranks"][1])
+        self.assertIn("ranks differ in check: on on rank 0 (", self.table(done.stdout)["ranks"][1])
 
     def test_a_slowed_link_is_measured(self):
         plan = self.plan("gpt2", "full_shard")

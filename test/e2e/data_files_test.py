@@ -121,6 +121,9 @@ class DataFiles(EndToEnd):
         self.refused(self.dir, short, "too short", "a folder is read whole")
         short.write_bytes(b"x" * (SEQ + 1))
         self.refused(self.dir, "would lie in", options=(f"--metrics={self.dir}/m.jsonl",))
+        for option in ("--checkpoint-dir", "--log-dir", "--save-hf"):
+            self.refused(self.dir, "would lie in", options=(f"{option}={self.dir}/new",))
+            self.refused(self.text, "would lie in", "--eval-data", options=(f"--eval-data={self.dir}", f"{option}={self.dir}"))
         self.refused(f"{self.dir}/s*", "are the same file", options=(f"--metrics={short}",))
         self.assertEqual(short.read_bytes(), b"x" * (SEQ + 1))
         sub.mkdir()

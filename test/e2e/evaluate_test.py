@@ -3,8 +3,10 @@
 import math
 import random
 import re
+import struct
 import unittest
 
+import ftd_files
 from harness import BIN, STRATEGIES, EndToEnd, metrics, run
 from signatures_test import MODEL, examples, write
 
@@ -179,6 +181,34 @@ class Evaluate(EndToEnd):
         done = run("ftexec", other, "--evaluate", f"--data={self.held_out}", f"--resume={checkpoint}")
         self.assertEqual(done.returncode, 65)
         self.assertIn("is of another model", done.stderr)
+
+    def ends(self, plan, world, *options):
+        """The one line of a run that ends with status 65, and what it printed."""
+        done = run("ftrun", f"--nproc-per-node={world}", "--standalone", BIN / "ftexec", plan, "--evaluate", *options)
+        (line,) = [line for line in done.stderr.splitlines() if "ftexec: " in line]
+        self.assertEqual(done.returncode, 65, done.stderr)
+        return line, done.stdout
+
+    def test_what_has_no_loss(self):
+        training, evaluation = self.compile("gpt2", "full_shard")
+        weights, masked, out = self.dir / "weights.safetensors", self.dir / "masked.ftd", self.dir / "m.jsonl"
+        self.check("ftexec", training, f"--data={self.text}", "--steps=1", f"--save-weights={weights}", "--progress=off")
+        document = [5] * (SEQ_LEN + 1)
+        masked.write_bytes(ftd_files.contents([document], mask=[0] * len(document)))
+        raw = weights.read_bytes()
+        (length,) = struct.unpack("<Q", raw[:8])
+        weights.with_suffix(".nan").write_bytes(raw[:8 + length] + struct.pack("<f", math.nan) * ((len(raw) - 8 - length) // 4))
+        for plan, world in ((training, 1), (evaluation, 1), (evaluation, 2)):
+            with self.subTest(plan=plan, world=world):
+                line, printed = self.ends(plan, world, f"--data={masked}", f"--init={weights}")
+                self.assertIn("ftexec: none of the targets that were evaluated counts, so there is no loss; ", line)
+                self.assertNotIn("nan", printed)
+                line, printed = self.ends(plan, world, f"--data={self.held_out}", f"--init={weights.with_suffix('.nan')}", f"--metrics={out}")
+                self.assertTrue(line.endswith("ftexec: the loss is nan: the weights are no trained ones, or have diverged"), line)
+                self.assertRegex(printed, r"\bloss nan  perplexity nan  over \d+ tokens\n" if plan == evaluation else r"\bloss nan  ")
+                self.assertNotIn("-nan", printed)
+                (row,) = metrics(out)
+                self.assertEqual((row["eval_loss"], row["eval_loss_nonfinite"]), (None, "nan"))
 
     def test_settings_of_training_are_said_to_do_nothing(self):
         source = self.shared / "gpt2.mlir"

@@ -1,7 +1,9 @@
 """Evaluation: every sequence once, whatever the ranks; training does not notice it."""
 
+import json
 import unittest
 
+import ftd_files
 from harness import BIN, STRATEGIES, EndToEnd, metrics, run
 
 SEQ_LEN = 64  # of the debug presets
@@ -84,6 +86,20 @@ class Evaluation(EndToEnd):
         done = self.check("ftexec", self.plan("gpt2", "full_shard"), f"--data={self.text}", f"--eval-data={self.held_out}",
                           "--steps=2")
         self.assertRegex(done.stdout, rf"step 2/2  eval loss \d\.\d+  over {self.sequences * SEQ_LEN} tokens\n")
+
+    def test_targets_of_which_none_counts(self):
+        """No loss rather than one that is no number; the checkpoint has none either."""
+        plan, masked, out = self.plan("gpt2", "full_shard"), self.dir / "masked.ftd", self.dir / "m.jsonl"
+        document = [5] * (SEQ_LEN + 1)
+        masked.write_bytes(ftd_files.contents([document], mask=[0] * len(document)))
+        for world in (1, 2):
+            done = self.check("ftrun", f"--nproc-per-node={world}", "--standalone", BIN / "ftexec", plan, f"--data={self.text}",
+                              f"--eval-data={masked}", "--steps=2", f"--metrics={out}", f"--checkpoint-dir={self.dir}/c{world}")
+            self.assertEqual(metrics(out)[-1], {"step": 1, "eval_loss": None, "eval_tokens": 0})
+            self.assertEqual([line.partition("ftexec: ")[2] for line in done.stderr.splitlines()],
+                             ["step 2/2: the evaluation has no loss: none of its targets counts"])
+            self.assertNotIn("nan", done.stdout)
+            self.assertNotIn("eval_loss", json.loads((self.dir / f"c{world}/step-00000002/manifest.json").read_text()))
 
     def test_bad_data_is_refused_before_the_run(self):
         plan, empty, metrics_file = self.plan("gpt2", "full_shard"), self.dir / "empty.txt", self.dir / "m.jsonl"

@@ -183,7 +183,7 @@ class FindNan(EndToEnd):
     def test_off_says_nothing_more(self):
         plan = self.compiled("--strategy=full_shard")
         stderr, _, _ = self.run_ranks(plan, 2, self.data((1, 0), world=2), "--find-nan=off")
-        self.assertRegex(stderr, "step 2/4: loss -?nan: step not applied")
+        self.assertRegex(stderr, "step 2/4: loss nan: step not applied")
         self.assertNotIn("is not finite", stderr)
         done = run("ftexec", plan, f"--data={self.text}", "--find-nan=maybe")
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)

@@ -101,6 +101,41 @@ class Ftckpt(EndToEnd):
         self.refuse(74, "list", self.dir / "not there")
         self.refuse(65, "list", self.saved, says="is a checkpoint")
 
+    def test_the_newest_is_that_of_resume_auto(self):
+        """Not one that its name says to be newer than it is, nor a damaged one."""
+        folder = self.dir / "ck"
+        shutil.copytree(self.folder, folder)
+        whole = self.folder / "step-00000003"
+        shutil.copytree(whole, folder / "step-00000012")
+        (folder / "step-00000008").mkdir()
+        (folder / STEP / "optimizer.safetensors").unlink()
+        shutil.copytree(folder, self.dir / "resumed")  # a run that goes on moves those aside
+        done = self.check(*self.training(self.plan_file, 2, self.dir / "resumed", "--resume=auto", "--steps=3"))
+        self.assertIn(f"resumed from '{self.dir}/resumed/step-00000003'", done.stdout)
+        passed_over = ["step-00000012/manifest.json' is of 3 steps", "step-00000008", f"{STEP}/optimizer.safetensors'"]
+        for command in (("show", folder), ("diff", folder, whole), ("diff", whole, folder), ("convert", folder, self.dir / "out")):
+            with self.subTest(command=command):
+                done = self.check("ftckpt", *command)
+                lines = done.stderr.splitlines()
+                self.assertEqual(len(lines), 3, done.stderr)
+                for line, words in zip(lines, passed_over):
+                    self.assertTrue(line.startswith(f"ftckpt: passed over the checkpoint '{folder}/step-000000"), line)
+                    self.assertIn(words, line)
+        self.assertEqual(json.loads(self.check("ftckpt", "show", folder, "--json").stdout)["position"]["steps"], 3)
+        self.assertEqual(json.loads((self.dir / "out/manifest.json").read_text())["position"]["steps"], 3)
+        shutil.rmtree(folder / "step-00000003")
+        done = run("ftckpt", "show", folder)
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (65, 4), done.stderr)
+        self.assertIn(f"no checkpoint in '{folder}' is whole", done.stderr)
+
+    def test_a_name_says_the_step(self):
+        for name in ("step-00000009", "deep/step-00000007/"):
+            for form in ("sharded", "hf"):
+                self.refuse(65, "convert", self.saved, self.dir / name, f"--to={form}", says=f"is of step 6; call it {STEP}, or something else")
+        self.assertEqual(list(self.dir.iterdir()), [])
+        self.check("ftckpt", "convert", self.saved, self.dir / STEP)
+        self.check("ftckpt", "convert", self.saved, self.dir / "step-9")
+
     def test_there_and_back_is_byte_for_byte(self):
         sharded = self.convert(self.saved, "s", "--to=sharded", "--ranks=3")
         self.assertEqual(len(list(sharded.glob("rank-*-of-00003.safetensors"))), 3)

@@ -61,6 +61,19 @@ class Outputs(EndToEnd):
         done = run("ftexec", self.plan("gpt2", "full_shard"), "--device=null", f"--trace={self.dir}/absent/t", "--world-size=4")
         self.refused(done, "absent/t")
 
+    def test_outputs_that_are_in_each_others_way(self):
+        ck, hf = self.dir / "ck", self.dir / "hf"
+        for options in ((f"--metrics={ck}/step-00000002", f"--checkpoint-dir={ck}"), (f"--save-weights={ck}/step-00000002", f"--checkpoint-dir={ck}"),
+                        (f"--save-hf={hf}", f"--checkpoint-dir={hf}"), (f"--save-hf={hf}", f"--log-dir={hf}"),
+                        (f"--save-hf={hf}", f"--trace={hf}/t")):
+            with self.subTest(options=options):
+                done = self.ftexec(*options)
+                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (65, 1), done.stderr)
+                self.assertIn("; give another name", done.stderr)
+                for option in options:
+                    self.assertIn(option.split("=")[0], done.stderr)
+                self.assertEqual(list(self.dir.iterdir()), [])
+
     def test_what_is_there_stays(self):
         kept = {name: (self.dir / name) for name in ("weights", "metrics", "trace", "logs/rank0.log")}
         (self.dir / "logs").mkdir()

@@ -113,6 +113,38 @@ class Restarts(CheckpointRuns):
         self.assertEqual(sorted(checkpoints(self.folder)), [2])
         return statuses
 
+    def test_a_folder_is_of_one_run_at_a_time(self):
+        """As when a job is put into the queue again and its processes still live: what those write stays whole."""
+        options = ("--steps=8", "--save-every=1")
+        first = self.by_hand(2, *options, SLOW)
+        self.wait_for(lambda: len(checkpoints(self.folder)) > 1, first[0].said)
+        done = self.attempt(self.model, 2, *options, f"--checkpoint-dir={self.folder}", "--resume=auto", f"--metrics={self.dir}/second")
+        self.assertEqual(done.returncode, 65, done.stderr)
+        lines = [line for line in done.stderr.splitlines() if "ftexec: " in line]
+        self.assertEqual(len(lines), 1, done.stderr)
+        self.assertRegex(lines[0], rf"^\[rank 0\] ftexec: another run \(process {first[0].pid} on \S+\) writes its checkpoints into "
+                         rf"'{self.folder}'; wait for its end, or choose another folder$")
+        self.assertFalse((self.dir / "second").exists())
+        done = self.attempt(self.model, 1, f"--checkpoint-dir={self.folder}", "--check")
+        self.assertEqual(done.returncode, 65, done.stdout)
+        self.assertRegex(done.stdout, rf"FAIL  checkpoints +another run \(process {first[0].pid} on ")
+        for rank in first:
+            self.assertEqual(rank.wait(90), 0, rank.said.read_text())
+        self.assertNotIn("was not written", first[0].said.read_text())
+        self.assertEqual(sorted(checkpoints(self.folder)), list(range(1, 9)))
+        self.assertEqual([p.name for p in self.folder.iterdir() if p.name.startswith(".")], [])
+
+    def test_a_killed_run_holds_no_folder(self):
+        first = self.by_hand(2, "--steps=20", "--save-every=1", SLOW)
+        self.wait_for(lambda: len(checkpoints(self.folder)) > 1, first[0].said)
+        for rank in first:
+            rank.kill()
+            rank.wait()
+        self.assertTrue((self.folder / ".held-by-run").exists())
+        done = self.go(self.model, 2, "--steps=6", f"--checkpoint-dir={self.folder}", "--resume=auto")
+        self.assertIn("resumed from", done.stdout)
+        self.assertEqual([p.name for p in self.folder.iterdir() if p.name.startswith(".")], [])
+
     def test_a_second_sigterm_does_not_wait(self):
         """To one rank or to all: it ends at once, and the checkpoint before is the newest one."""
         for told in ((0, 1), (0,), (1,)):

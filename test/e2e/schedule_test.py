@@ -66,6 +66,15 @@ class Schedule(EndToEnd):
                 self.assertEqual(done.returncode, 65, done.stderr)
                 self.assertRegex(done.stderr, rf"ranks differ in {setting}: {values[0]} on rank 0 \(.*\), {values[1]} on rank 1 \(")
                 self.assertNotIn("different plans", done.stderr)
+        for option, words in ((f"--eval-data={self.text}", "eval_data: not given on rank 0"), (f"--checkpoint-dir={self.dir}/c", "checkpoint_dir: off on rank 0"),
+                              (f"--resume={self.dir}/c", "resume: not given on rank 0")):
+            with self.subTest(option=option):
+                chooser.write_text(f"#!/bin/sh\n[ $RANK = 1 ] && set -- '{option}'\n"
+                                   f"exec {BIN}/ftexec {self.plan('gpt2', 'full_shard')} --data={self.text} --steps=2 \"$@\"\n")
+                done = run("ftrun", "--nproc-per-node=2", "--standalone", chooser, timeout=60)
+                self.assertEqual(done.returncode, 65, done.stderr)
+                self.assertIn(f"ranks differ in {words}", done.stderr)
+                self.assertNotIn("different plans", done.stderr)
         self.assertEqual([p for p in pathlib.Path("/dev/shm").iterdir() if p.name.startswith("ft")], [])
 
 

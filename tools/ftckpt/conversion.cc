@@ -13,6 +13,7 @@
 #include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/completion.h"
+#include "runtime/checkpoint/state/folder.h"
 #include "runtime/checkpoint/state/model_config.h"
 #include "runtime/checkpoint/state/peft.h"
 #include "runtime/checkpoint/state/staged_folder.h"
@@ -113,6 +114,18 @@ absl::Status CheckApart(const std::string& source, const std::string& destinatio
       fmt::format("'{}' lies in the checkpoint that is converted, which stays as it is", destination));
 }
 
+// A name of a checkpoint says its step; one that says another is passed over where the newest is looked for.
+absl::Status CheckName(const std::string& destination, const CheckpointReader& source) {
+  const fs::path path = fs::path(destination).lexically_normal();
+  const std::string name = (path.has_filename() ? path : path.parent_path()).filename();
+  const uint64_t steps = source.manifest().position().steps();
+  if (StepOfName(name) < 0 || name == CheckpointName(steps)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("'{}' is the name of a checkpoint of another step, and '{}' is of step {}; call it {}, or "
+                  "something else",
+                  destination, source.folder(), steps, CheckpointName(steps)));
+}
+
 // Writes all files of `layout` and returns what came of it. Files of whole tensors do not depend on ranks, so
 // one writes them all.
 absl::StatusOr<WrittenShare> WriteFiles(const FileLayout& layout, const std::string& folder,
@@ -196,6 +209,7 @@ std::string FormOf(const ConversionRequest& request, const FileLayout& layout, b
 
 absl::StatusOr<Converted> ConvertCheckpoint(const ConversionRequest& request, CheckpointReader& source) {
   FT_RETURN_IF_ERROR(CheckApart(source.folder(), request.destination));
+  FT_RETURN_IF_ERROR(CheckName(request.destination, source));
   FT_ASSIGN_OR_RETURN(StateLayout state, StateFor(request, source));
   const uint64_t max_bytes =
       MakesAdapters(request, source)

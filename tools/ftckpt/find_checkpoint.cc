@@ -3,12 +3,16 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <memory>
 #include <vector>
 
 #include "fmt/format.h"
 #include "runtime/base/posix_error.h"
+#include "runtime/base/printable.h"
+#include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/branches.h"
+#include "runtime/checkpoint/state/checkpoint_reader.h"
 #include "runtime/checkpoint/state/manifest.h"
 
 namespace ft::ckpt {
@@ -23,6 +27,35 @@ bool IsCheckpoint(const std::string& path) {
   return lstat(fmt::format("{}/{}", path, kManifestName).c_str(), &info) == 0;
 }
 
+namespace {
+
+// What --resume=auto looks at, but for what depends on the plan.
+absl::Status Examine(const std::string& path) {
+  FT_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader, CheckpointReader::Open(path));
+  FT_RETURN_IF_ERROR(reader->CheckStepOfName());
+  return reader->VerifyFiles();
+}
+
+absl::StatusOr<std::string> NewestOf(const std::string& folder) {
+  FT_ASSIGN_OR_RETURN(const std::vector<BranchedCheckpoint> there, ListBranches(folder));
+  const std::vector<CheckpointEntry> entries = NewestBranch(there);
+  for (const CheckpointEntry& entry : entries) {
+    const absl::Status status = Examine(entry.path);
+    if (status.ok()) return entry.path;
+    const bool has_manifest = CheckpointReader::Open(entry.path).ok();
+    if (absl::IsPermissionDenied(status) || (absl::IsInvalidArgument(status) && has_manifest)) return status;
+    PrintError(fmt::format("ftckpt: passed over the checkpoint '{}': {}", entry.path,
+                           OneLine(std::string(status.message()))));
+  }
+  if (entries.empty())
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' is no checkpoint and holds none: there is no {}", folder, kManifestName));
+  return absl::InvalidArgumentError(
+      fmt::format("no checkpoint in '{}' is whole; name one of them to see what is left of it", folder));
+}
+
+}  // namespace
+
 absl::StatusOr<std::string> FindCheckpoint(const std::string& given) {
   const std::string path = WithoutSlashes(given);
   struct stat info = {};
@@ -30,12 +63,7 @@ absl::StatusOr<std::string> FindCheckpoint(const std::string& given) {
   if (IsCheckpoint(path)) return path;
   if (!S_ISDIR(info.st_mode))
     return absl::InvalidArgumentError(fmt::format("'{}' is no folder, and so no checkpoint", path));
-  FT_ASSIGN_OR_RETURN(const std::vector<BranchedCheckpoint> there, ListBranches(path));
-  for (const CheckpointEntry& entry : NewestBranch(there)) {
-    if (entry.has_manifest) return entry.path;
-  }
-  return absl::InvalidArgumentError(
-      fmt::format("'{}' is no checkpoint and holds none: there is no {}", path, kManifestName));
+  return NewestOf(path);
 }
 
 }  // namespace ft::ckpt

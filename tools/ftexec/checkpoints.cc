@@ -97,8 +97,10 @@ absl::StatusOr<std::unique_ptr<Checkpoints>> Checkpoints::Open(const Flags& flag
 
 absl::Status Checkpoints::CheckFolder() {
   const std::string& folder = flags_.checkpoint_dir;
-  const auto make = [&folder]() -> absl::Status {
+  const auto make = [&]() -> absl::Status {
     FT_RETURN_IF_ERROR(MakeFolders(folder));
+    FT_ASSIGN_OR_RETURN(HeldFolder held, HeldFolder::Take(folder));
+    held_.emplace(std::move(held));
     return RemoveLeftovers(folder);
   };
   return CheckSharedFolder(

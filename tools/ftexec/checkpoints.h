@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "runtime/checkpoint/state/held_folder.h"
 #include "runtime/collective/liveness/peer_monitor.h"
 #include "runtime/collective/rendezvous/peer_info.h"
 #include "runtime/executor/activity.h"
@@ -45,7 +46,7 @@ class Checkpoints {
   };
 
   // All ranks, after they met, `peers` by rank. All but these must outlive it. Errors: a folder that cannot
-  // be made or written, or that not all ranks see.
+  // be made or written, that not all ranks see, or that another run writes into.
   static absl::StatusOr<std::unique_ptr<Checkpoints>> Open(const Flags& flags, Job& job,
                                                            const RankDevice& device, const Executor& executor,
                                                            PeerMonitor& monitor,
@@ -103,7 +104,8 @@ class Checkpoints {
   TrainingStability stability_;
   bool same_setup_ = false;
   std::optional<BranchPoint> from_;
-  Departure departure_;  // of rank 0
+  Departure departure_;             // of rank 0
+  std::optional<HeldFolder> held_;  // of rank 0, which moves and removes; longer than what writes
   std::unique_ptr<ArenaSource> source_;
   std::unique_ptr<CheckpointSaver> saver_;
   proto::Manifest description_;  // DescribeRun: what is the same in all checkpoints of the run

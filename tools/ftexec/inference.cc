@@ -11,6 +11,7 @@
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/plan_state.h"
+#include "runtime/collective/liveness/agreement.h"
 #include "runtime/executor/evaluation.h"
 #include "runtime/executor/load_weights.h"
 #include "runtime/executor/resume.h"
@@ -93,7 +94,18 @@ class InferenceRun : public RankRun {
         Evaluator evaluator,
         Evaluator::Create(job_.plan(), *executor_, batches, static_cast<uint64_t>(job_.seed), job_.rank()));
     FT_ASSIGN_OR_RETURN(const EvaluationResult result, evaluator.Run());
-    if (job_.rank() != 0) return absl::OkStatus();
+    if (result.tokens == 0)
+      return KnownToAll(
+          absl::InvalidArgumentError("none of the targets that were evaluated counts, so there is no loss; "
+                                     "give --data with targets that "
+                                     "are not masked"));
+    if (job_.rank() == 0) FT_RETURN_IF_ERROR(Show(result));
+    if (std::isfinite(result.loss)) return absl::OkStatus();
+    return KnownToAll(absl::InvalidArgumentError(
+        fmt::format("the loss is {}: the weights are no trained ones, or have diverged", result.loss)));
+  }
+
+  absl::Status Show(const EvaluationResult& result) {
     std::vector<EvaluationOutput> outputs;
     if (LossIsOfTokens(job_.plan()))
       outputs.push_back({.name = "perplexity",

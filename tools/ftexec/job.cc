@@ -25,6 +25,7 @@
 #include "runtime/plan/verify_bound.h"
 #include "runtime/plan/verify_plan.h"
 #include "tools/ftexec/initial_files.h"
+#include "tools/ftexec/outputs.h"
 #include "tools/ftexec/rank_log.h"
 
 namespace ft {
@@ -59,14 +60,6 @@ absl::StatusOr<int> ChooseThreads(const Flags& flags, int cores, int local_ranks
   return wanted > 0 ? wanted : std::max(1, cores / std::max(1, local_ranks));
 }
 
-bool IsSameFile(const std::string& a, const std::string& b) {
-  std::error_code ignored;
-  const std::filesystem::path path = std::filesystem::weakly_canonical(a, ignored);
-  if (std::filesystem::is_character_file(path, ignored))
-    return false;  // /dev/null may be given several times
-  return !a.empty() && !b.empty() && path == std::filesystem::weakly_canonical(b, ignored);
-}
-
 // A run of hours must not fail at its end because something cannot be written: whatever this rank is going to
 // write is tried before it meets the others.
 absl::Status TryOutputs(const Flags& flags, Job& job) {
@@ -85,32 +78,6 @@ absl::Status TryOutputs(const Flags& flags, Job& job) {
   if (flags.log_dir.empty()) return absl::OkStatus();
   FT_RETURN_IF_ERROR(RankLog::Check(flags.log_dir, job.rank(), kSome));
   return job.rank() == 0 ? EventFile::Check(flags.log_dir, kSome) : absl::OkStatus();
-}
-
-// What cannot be read is for whoever opens it to complain about.
-std::vector<std::string> DataFiles(const std::vector<DataEntry>& entries) {
-  std::vector<std::string> files;
-  for (const DataEntry& entry : entries) {
-    const absl::StatusOr<std::vector<DataPath>> found = FindDataFiles(entry.path);
-    if (!found.ok()) continue;
-    for (const DataPath& file : *found) files.push_back(file.path);
-  }
-  return files;
-}
-
-// A file that is written into a folder of data would be data of the next run.
-absl::Status CheckFolders(const char* output, const std::string& path, const char* data,
-                          const std::vector<DataEntry>& entries) {
-  std::error_code ignored;
-  const std::filesystem::path folder = std::filesystem::absolute(path, ignored).parent_path();
-  for (const DataEntry& entry : entries) {
-    if (!std::filesystem::is_directory(entry.path, ignored) || !IsSameFile(folder.native(), entry.path))
-      continue;
-    return absl::InvalidArgumentError(absl::StrCat(output, " '", path, "' would lie in '", entry.path,
-                                                   "', of which ", data,
-                                                   " reads all files; write it elsewhere"));
-  }
-  return absl::OkStatus();
 }
 
 const char* OnOff(bool on) { return on ? "on" : "off"; }
@@ -247,35 +214,6 @@ int64_t Job::SequencesPerStep() const {
   return static_cast<int64_t>(plan().batch()) * world_size() * std::max<int64_t>(1, plan().micro_steps());
 }
 
-absl::Status CheckOutputs(const Flags& flags) {
-  struct File {
-    const char* name;
-    const std::string& path;
-  };
-  const File plan = {"the plan", flags.plan}, init = {"--init", flags.init};
-  const File weights = {"--save-weights", flags.save_weights}, metrics = {"--metrics", flags.metrics};
-  const File trace = {"--trace", flags.trace};
-  const std::string adapter_file = AdapterFile(flags.adapter);
-  const File adapter = {"--adapter", adapter_file};
-  std::pair<File, std::vector<File>> outputs[] = {{weights, {plan, adapter}},
-                                                  {metrics, {plan, init, adapter, weights}},
-                                                  {trace, {plan, init, adapter, weights, metrics}}};
-  const std::vector<std::string> data = DataFiles(flags.data), eval_data = DataFiles(flags.eval_data);
-  for (auto& [output, others] : outputs) {
-    if (output.path.empty()) continue;
-    FT_RETURN_IF_ERROR(CheckFolders(output.name, output.path, "--data", flags.data));
-    FT_RETURN_IF_ERROR(CheckFolders(output.name, output.path, "--eval-data", flags.eval_data));
-    for (const std::string& path : data) others.push_back({"--data", path});
-    for (const std::string& path : eval_data) others.push_back({"--eval-data", path});
-    for (const File& other : others) {
-      if (!IsSameFile(output.path, other.path)) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          output.name, " and ", other.name, " are the same file, '", output.path, "'; give another name"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, Job& job) {
   FT_ASSIGN_OR_RETURN(job.file, ReadPlan(flags.plan));
   if (absl::Status status = VerifyPlan(job.plan()); !status.ok()) {
@@ -339,18 +277,16 @@ std::string Fingerprint(const Flags& flags, const Job& job) {
         flags.top_k);
   if (!job.lr_status.ok()) absl::StrAppend(&text, " schedule=", job.lr_status.message());
   if (job.eval_data != nullptr) {
-    absl::StrAppendFormat(&text, " eval_tokens=%d eval_data=%016x eval_every=%d eval_steps=%d",
-                          job.eval_data->num_tokens(), IdentityHash(IdentityOf(*job.eval_data)),
+    absl::StrAppendFormat(&text, " eval_data=%016x eval_tokens=%d eval_every=%d eval_steps=%d",
+                          IdentityHash(IdentityOf(*job.eval_data)), job.eval_data->num_tokens(),
                           flags.eval_every, flags.eval_steps);
   }
-  if (flags.saves() || !flags.resume.empty()) {
-    absl::StrAppendFormat(
-        &text,
-        " checkpoint_dir=%s save_every=%d save_every_s=%.17g state_dict_type=%s resume=%s data_changed=%s",
-        OnOff(flags.saves()), flags.save_every.steps, absl::ToDoubleSeconds(flags.save_every.time),
-        flags.state_dict_type.has_value() ? Name(*flags.state_dict_type) : "auto", flags.resume,
-        flags.data_changed == DataChanged::kRestart ? "restart" : "error");
-  }
+  absl::StrAppendFormat(
+      &text,
+      " checkpoint_dir=%s save_every=%d save_every_s=%.17g state_dict_type=%s resume=%s data_changed=%s",
+      OnOff(flags.saves()), flags.save_every.steps, absl::ToDoubleSeconds(flags.save_every.time),
+      flags.state_dict_type.has_value() ? Name(*flags.state_dict_type) : "auto", flags.resume,
+      flags.data_changed == DataChanged::kRestart ? "restart" : "error");
   // These decide which collectives a rank takes part in, when it enqueues and when it replays them, and how
   // it computes. Steps of a trace are enqueued.
   const cuda::PlatformOptions platform = flags.platform();

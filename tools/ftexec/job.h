@@ -55,10 +55,6 @@ struct Job {
 // InvalidArgument for a plan without a target, and for one that lacks a program that the flags ask for.
 absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, Job& job);
 
-// What a run writes must not be what it reads, nor be written twice. Only --save-weights may replace --init:
-// that is read whole before.
-absl::Status CheckOutputs(const Flags& flags);
-
 // One of the things that are done before ranks meet.
 struct Preparation {
   std::string_view name;

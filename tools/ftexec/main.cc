@@ -23,6 +23,7 @@
 #include "tools/ftexec/gpu_sharing.h"
 #include "tools/ftexec/inference.h"
 #include "tools/ftexec/job.h"
+#include "tools/ftexec/outputs.h"
 #include "tools/ftexec/process_guard.h"
 #include "tools/ftexec/rank_log.h"
 #include "tools/ftexec/simulate.h"
@@ -74,11 +75,11 @@ int Run(const Flags& flags, const NcclSource& load_nccl) {
                   "ftexec: ", {}, "");
   const absl::StatusOr<LaunchEnvironment> environment = LaunchEnvironmentOfProcess();
   if (!environment.ok()) return Report(environment.status(), "ftexec: ", {}, "");
-  // A check leaves no file behind, so it adds nothing to a log.
-  const std::string log_dir = flags.check ? "" : flags.log_dir;
+  // A check leaves no file behind, so it adds nothing to a log; nor does a run that is refused for its place.
+  const std::string log_dir = flags.check || LiesAmongData(flags.log_dir, flags) ? "" : flags.log_dir;
   FailureReport report(log_dir, *environment, Prefix(*environment));
   const absl::StatusOr<std::unique_ptr<ProcessGuard>> guard = ProcessGuard::Start();
-  if (!guard.ok()) return Report(guard.status(), Prefix(*environment), *environment, flags.log_dir);
+  if (!guard.ok()) return Report(guard.status(), Prefix(*environment), *environment, log_dir);
   (*guard)->set_prefix(Prefix(*environment));
   if (!environment->remark.empty()) PrintError(Prefix(*environment) + OneLine(environment->remark));
   (*guard)->set_grace(flags.grace);

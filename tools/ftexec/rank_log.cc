@@ -26,6 +26,14 @@ std::string RankLog::PathOf(const std::string& folder, int rank) {
   return folder + "/rank" + std::to_string(rank) + ".log";
 }
 
+bool RankLog::IsName(std::string_view name) {
+  constexpr std::string_view kBegin = "rank", kEnd = ".log";
+  if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) return false;
+  name.remove_prefix(kBegin.size());
+  name.remove_suffix(kEnd.size());
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 absl::Status RankLog::Check(const std::string& folder, int rank, uint64_t bytes) {
   FT_RETURN_IF_ERROR(MakeFolder(folder));
   return CheckInPlaceOutput(PathOf(folder, rank), bytes);

@@ -34,6 +34,9 @@ class RankLog {
   // The file that Open opens.
   static std::string PathOf(const std::string& folder, int rank);
 
+  // Whether a file of a folder of logs has a name that PathOf makes.
+  static bool IsName(std::string_view name);
+
   // Adds a line to the log that Open would open, if it is there: for the message that ends a run.
   static void Append(const std::string& folder, int rank, const std::string& line);
 

@@ -18,6 +18,7 @@
 #include "runtime/plan/inputs.h"
 #include "tools/ftexec/header.h"
 #include "tools/ftexec/job.h"
+#include "tools/ftexec/outputs.h"
 
 namespace ft {
 namespace {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -259,6 +260,31 @@ TEST_F(FtrunTest, PassesSignalsOnAndDiesOfThem) {
   EXPECT_NE(Read("out").find("[rank 0] caught"), std::string::npos) << Read("err");
   EXPECT_NE(Read("out").find("[rank 1] caught"), std::string::npos);
   for (const pid_t rank : ranks) EXPECT_TRUE(EndsSoon(rank));
+}
+
+// As nohup does of SIGHUP, and a script of SIGINT for its background jobs.
+TEST_F(FtrunTest, LeavesSignalsAloneThatAreIgnored) {
+  for (const int number : {SIGHUP, SIGINT}) {
+    std::filesystem::remove(folder_ / "pid0");
+    std::filesystem::remove(folder_ / "pid1");
+    signal(number, SIG_IGN);
+    signal(SIGCHLD, SIG_IGN);  // what it needs itself it takes nevertheless
+    const pid_t pid =
+        Start({"--nproc-per-node=2", "--grace=0.2"},
+              PidScript() + "while [ ! -e " + (folder_ / "go").string() + " ]; do sleep 0.02; done; echo on");
+    signal(number, SIG_DFL);
+    signal(SIGCHLD, SIG_DFL);
+    PidsOf(2);
+    kill(pid, number);
+    std::this_thread::sleep_for(milliseconds(500));  // longer than the grace
+    std::ofstream(folder_ / "go").put('\n');
+    int status = 0;
+    waitpid(pid, &status, 0);
+    EXPECT_EQ(status, 0) << strsignal(number) << Read("err");
+    for (const char* line : {"[rank 0] on\n", "[rank 1] on\n"})
+      EXPECT_NE(Read("out").find(line), std::string::npos);
+    std::filesystem::remove(folder_ / "go");
+  }
 }
 
 // Waits for words of all ranks in ftrun's output.

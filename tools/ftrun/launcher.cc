@@ -45,13 +45,24 @@ std::vector<std::string> OwnEnvironment() {
   return variables;
 }
 
-// From here on these signals are read from the descriptor, by every thread that is started later, too.
+bool IsIgnored(int number) {
+  struct sigaction current;
+  sigaction(number, nullptr, &current);
+  return current.sa_handler == SIG_IGN;
+}
+
+// From here on these signals are read from the descriptor, by every thread that is started later, too. Those
+// that are ignored stay so, here and in the ranks, as nohup and the background jobs of a script ask. SIGCHLD
+// alone is needed.
 absl::StatusOr<Fd> TakeSignals() {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGCHLD, SIG_DFL);
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
-    sigaddset(&set, number);
+  sigaddset(&set, SIGCHLD);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
+    if (!IsIgnored(number)) sigaddset(&set, number);
+  }
   if (sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return ErrnoStatus("sigprocmask");
   Fd fd(signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus("signalfd");

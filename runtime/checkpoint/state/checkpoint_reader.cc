@@ -15,6 +15,7 @@
 #include "runtime/base/posix_error.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/checkpoint/state/folder.h"
 
 namespace ft {
 namespace {
@@ -233,6 +234,14 @@ absl::Status CheckpointReader::Read(uint32_t tensor, ElementRange range, void* o
     to += extent.bytes;
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckpointReader::CheckStepOfName() const {
+  const int64_t step = StepOfName(std::string_view(folder_).substr(folder_.rfind('/') + 1));
+  const uint64_t steps = manifest_.position().steps();
+  if (step < 0 || static_cast<uint64_t>(step) == steps) return absl::OkStatus();
+  return absl::DataLossError(fmt::format("'{}/{}' is of {} steps, not of what the folder's name says",
+                                         folder_, kManifestName, steps));
 }
 
 absl::Status CheckpointReader::VerifyFiles() {

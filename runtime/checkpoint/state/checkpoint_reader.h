@@ -50,6 +50,10 @@ class CheckpointReader {
   // By one rank.
   absl::Status VerifyFiles();
 
+  // That it is of the step that the folder's name says, where that is a checkpoint's: one that was put there
+  // by hand says nothing of how far its run is. Errors: DataLoss.
+  absl::Status CheckStepOfName() const;
+
   // Every block of every file.
   absl::Status VerifyAll();
 

@@ -90,6 +90,13 @@ int64_t StepOfName(std::string_view name) {
   return CheckpointName(static_cast<uint64_t>(step)) == name ? step : -1;
 }
 
+bool IsOfCheckpoints(std::string_view name) {
+  for (const std::string_view prefix : {kStagedPrefix, kReplacedPrefix, kRemovedPrefix}) {
+    if (name.starts_with(prefix)) return StepOfName(name.substr(prefix.size())) >= 0;
+  }
+  return StepOfName(name) >= 0;
+}
+
 absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(const std::string& folder) {
   std::vector<CheckpointEntry> entries;
   const absl::StatusOr<std::vector<std::string>> names = NamesIn(folder);

@@ -16,6 +16,9 @@ std::string CheckpointName(uint64_t step);
 // Of a name that CheckpointName makes; -1 for any other.
 int64_t StepOfName(std::string_view name);
 
+// Whether a name in a folder of checkpoints is one's, be it one that is being made or taken away.
+bool IsOfCheckpoints(std::string_view name);
+
 struct CheckpointEntry {
   uint64_t step = 0;
   std::string path;

@@ -63,16 +63,31 @@ std::string Described(const PeerInfo& peer) {
   return peer.label.empty() ? print : absl::StrCat(peer.label, " [", print, "]");
 }
 
-// The settings of a fingerprint of the form "plan=12ab steps=5 ...", in order; empty for any other.
-std::vector<std::pair<absl::string_view, absl::string_view>> SettingsOf(const PeerInfo& peer) {
-  std::vector<std::pair<absl::string_view, absl::string_view>> settings;
+using Settings = std::vector<std::pair<absl::string_view, absl::string_view>>;
+
+// Those of a fingerprint of the form "plan=12ab steps=5 ...", in order; empty for any other. A value may have
+// spaces: what has no "=" belongs to the one before.
+Settings SettingsOf(const PeerInfo& peer) {
+  Settings settings;
   for (absl::string_view word : absl::StrSplit(peer.fingerprint, ' ')) {
-    const std::pair<absl::string_view, absl::string_view> setting =
-        absl::StrSplit(word, absl::MaxSplits('=', 1));
-    if (!absl::StrContains(word, '=')) return {};
-    settings.push_back(setting);
+    if (absl::StrContains(word, '=')) {
+      settings.push_back(absl::StrSplit(word, absl::MaxSplits('=', 1)));
+    } else if (!settings.empty()) {
+      absl::string_view& value = settings.back().second;
+      value = absl::string_view(value.data(), static_cast<size_t>(word.end() - value.begin()));
+    } else {
+      return {};
+    }
   }
   return settings;
+}
+
+// Empty: a rank that was not given it does not name it.
+absl::string_view ValueOf(const Settings& settings, absl::string_view name) {
+  for (const auto& [other, value] : settings) {
+    if (other == name) return value;
+  }
+  return "";
 }
 
 std::string DifferentPlans(const std::vector<const PeerInfo*>& kinds) {
@@ -85,25 +100,37 @@ std::string DifferentPlans(const std::vector<const PeerInfo*>& kinds) {
   return absl::StrCat("hold different plans: ", absl::StrJoin(differing, ", "));
 }
 
+// "0.1 on rank 0 (a), not given on rank 3 (b)": the first rank of each value; empty where there is but one.
+std::string DifferingValues(absl::string_view name, const std::vector<const PeerInfo*>& kinds,
+                            const std::vector<Settings>& settings) {
+  std::set<absl::string_view> values;
+  std::vector<std::string> places;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const absl::string_view value = ValueOf(settings[i], name);
+    if (!values.insert(value).second || places.size() >= kMaxNamed) continue;
+    places.push_back(absl::StrCat(value.empty() ? "not given" : value, " on rank ", kinds[i]->rank, " (",
+                                  kinds[i]->hostname, ")"));
+  }
+  return values.size() == 1 ? "" : absl::StrJoin(places, ", ");
+}
+
 // "differ in lr: 0.1 on rank 0 (host a), 0.2 on rank 3 (host b)", or what DifferentPlans says where it is the
 // plan, or not to be told.
 std::string Difference(const std::vector<const PeerInfo*>& kinds) {
-  const auto settings = SettingsOf(*kinds[0]);
-  for (size_t i = 0; i < settings.size(); ++i) {
-    std::vector<absl::string_view> values;
-    std::vector<std::string> places;
-    for (const PeerInfo* peer : kinds) {
-      const auto theirs = SettingsOf(*peer);
-      if (theirs.size() != settings.size() || theirs[i].first != settings[i].first)
-        return DifferentPlans(kinds);
-      if (std::find(values.begin(), values.end(), theirs[i].second) != values.end()) continue;
-      values.push_back(theirs[i].second);
-      if (places.size() < kMaxNamed)
-        places.push_back(absl::StrCat(theirs[i].second, " on rank ", peer->rank, " (", peer->hostname, ")"));
+  std::vector<Settings> settings;
+  for (const PeerInfo* peer : kinds) settings.push_back(SettingsOf(*peer));
+  // Those with the fewest first: what one that does something else (a check) says of itself comes before all
+  // that it was not given.
+  std::vector<Settings> in_order = settings;
+  std::stable_sort(in_order.begin(), in_order.end(),
+                   [](const Settings& a, const Settings& b) { return a.size() < b.size(); });
+  for (const Settings& of_kind : in_order) {
+    for (const auto& [name, value] : of_kind) {
+      const std::string values = DifferingValues(name, kinds, settings);
+      if (values.empty()) continue;
+      if (name == "plan") return DifferentPlans(kinds);
+      return absl::StrCat("differ in ", name, ": ", values);
     }
-    if (values.size() == 1) continue;
-    if (settings[i].first == "plan") break;
-    return absl::StrCat("differ in ", settings[i].first, ": ", absl::StrJoin(places, ", "));
   }
   return DifferentPlans(kinds);
 }

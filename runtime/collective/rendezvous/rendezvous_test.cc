@@ -9,6 +9,7 @@
 
 #include "absl/time/clock.h"
 #include "runtime/collective/net/socket.h"
+#include "runtime/collective/rendezvous/meeting.h"
 #include "runtime/collective/rendezvous/tcp_store_client.h"
 #include "runtime/collective/rendezvous/tcp_store_protocol.h"
 #include "runtime/collective/testing/test_world.h"
@@ -191,6 +192,33 @@ TEST(RendezvousTest, ASettingThatDiffersIsNamed) {
          {"ranks differ in lr: 0.1 on rank 0 (", "), 0.2 on rank 2 (", "the same plan and options"})
       EXPECT_NE(status.message().find(words), std::string::npos) << status;
     EXPECT_EQ(status.message().find("steps"), std::string::npos) << status;
+  }
+}
+
+TEST(RendezvousTest, ASettingThatOneRankHasIsNamed) {
+  struct Case {
+    const char *rank_0, *rank_1, *said;
+  };
+  const Case cases[] = {
+      {"plan=1 lr=2", "plan=1 eval_data=ab lr=2",
+       "ranks differ in eval_data: not given on rank 0 (a), ab on rank 1 (b); "},
+      {"plan=1 eval_data=ab eval_every=5 lr=2", "plan=1 lr=2",
+       "ranks differ in eval_data: ab on rank 0 (a), not given on rank 1 (b); "},
+      {"plan=1 resume= lr=2", "plan=1 resume=my runs/x lr=2",
+       "ranks differ in resume: not given on rank 0 (a), my runs/x on rank 1 (b); "},
+      {"plan=1 schedule=no such one lr=2", "plan=1 lr=2",
+       "ranks differ in schedule: no such one on rank 0 (a), not given on rank 1 (b); "},
+      {"plan=1 lr=2", "check=on", "ranks differ in check: not given on rank 0 (a), on on rank 1 (b); "},
+      {"check=on", "plan=1 lr=2", "ranks differ in check: on on rank 0 (a), not given on rank 1 (b); "},
+      {"plan=1 lr=2", "plan=2 eval_data=ab lr=2", "ranks hold different plans: "},
+      {"plan=1 lr=2", "other", "ranks hold different plans: "},
+  };
+  for (const Case& one : cases) {
+    PeerInfo first, second;
+    first.hostname = "a", first.fingerprint = one.rank_0;
+    second.rank = 1, second.hostname = "b", second.fingerprint = one.rank_1;
+    const absl::Status status = CompareFingerprints({first, second});
+    EXPECT_EQ(status.message().find(one.said), 0u) << status;
   }
 }
 

@@ -314,6 +314,19 @@ TEST(FileLayerTest, WhatIsNotThereAsksForNothing) {
   EXPECT_EQ(Mistake("lr: ''"), "train.yaml:1:5: 'lr': has no value");
 }
 
+TEST(FileLayerTest, NumbersThatKernelsCannotHoldAreRefused) {
+  EXPECT_EQ(Mistake("clip: 1e39"), "train.yaml:1:7: 'clip': '1e39' is above 3.40282e+38");
+  EXPECT_EQ(SettingOf("clip: 3.4e38\n", "clip"), "3.4e+38");
+  // 1e-50 would be 0, and one over 1e-40 infinite.
+  for (const char* scale : {"1e-50", "1e-40", "1.1e-38", "1e31", "1e39", "-1", "nan", "often"})
+    EXPECT_EQ(Mistake(std::string("loss_scale: ") + scale),
+              std::string("train.yaml:1:13: 'loss_scale': '") + scale +
+                  "' is neither dynamic (or 0) nor a number from 1.2e-38 to 1e+30");
+  for (const char* scale : {"1.2e-38", "1e+30"})
+    EXPECT_EQ(SettingOf(std::string("loss_scale: ") + scale + "\n", "loss_scale"), scale);
+  EXPECT_EQ(SettingOf("loss_scale: -0.0\n", "loss_scale"), "dynamic");
+}
+
 TEST(FileLayerTest, SectionsMayBeNamedInOtherWays) {
   for (const char* text :
        {"fsdp:\n  fsdp_sharding_strategy: full_shard\n",

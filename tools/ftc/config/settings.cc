@@ -26,7 +26,7 @@ ft::SettingValue<T> Exact(ft::SettingValue<T> value) {
 
 std::vector<Setting> MakeSettings() {
   using namespace ft::setting;
-  using ft::kExactInteger, ft::kMostLr;
+  using ft::kExactInteger, ft::kMostF32;
   std::vector<Setting> all;
   std::string group;
   const auto add = [&](const char* name, const char* placeholder, Value value, const char* help,

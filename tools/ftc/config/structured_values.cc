@@ -116,11 +116,16 @@ std::string SetOffload(std::string_view text, Configuration& c) {
 
 std::string ShowOffload(const Configuration& c) { return ft::compiler::offloadText(c.options); }
 
+// Gradients are divided by it: below the normal numbers of fp32 (1.18e-38) that would be infinite.
+constexpr ft::NumberRange kLossScales = {.low = 1.2e-38, .high = 1e30};
+
 std::string SetLossScale(std::string_view text, Configuration& c) {
   double& scale = c.options.lossScale;
-  if (Plain(text) == "dynamic") return scale = 0, "";
-  const std::string mistake = SetNumber(text, {.low = 0, .high = 1e30}, scale);
-  return mistake.empty() ? "" : fmt::format("'{}' is neither dynamic nor a number of at least 0", text);
+  const std::optional<double> number = ReadNumber(text);
+  if (Plain(text) == "dynamic" || number == 0.0) return scale = 0, "";
+  if (SetNumber(text, kLossScales, scale).empty()) return "";
+  return fmt::format("'{}' is neither dynamic (or 0) nor a number from {} to {}", text, kLossScales.low,
+                     kLossScales.high);
 }
 
 std::string SetTarget(std::string_view text, Configuration& c) {
@@ -196,7 +201,10 @@ Value LossScaleValue() {
     const double scale = c.options.lossScale;
     return scale == 0 ? "dynamic" : ShowNumber(scale);
   };
-  return {SetLossScale, show, "dynamic (or 0), or a number", {}};
+  return {SetLossScale,
+          show,
+          fmt::format("dynamic (or 0), or a number from {} to {}", kLossScales.low, kLossScales.high),
+          {}};
 }
 
 Value TargetValue() {

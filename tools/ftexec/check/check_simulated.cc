@@ -12,6 +12,7 @@
 #include "tools/ftexec/check/check.h"
 #include "tools/ftexec/check/links.h"
 #include "tools/ftexec/job.h"
+#include "tools/ftexec/outputs.h"
 
 namespace ft {
 namespace {

@@ -13,6 +13,7 @@
 #include "fmt/format.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/folder.h"
+#include "runtime/checkpoint/state/held_folder.h"
 #include "runtime/checkpoint/state/plan_state.h"
 #include "runtime/executor/resume.h"
 #include "tools/ftexec/check/disk.h"
@@ -60,7 +61,8 @@ absl::Status Trial::TryFolder() {
   std::vector<std::string> made;
   const auto make = [&]() -> absl::Status {
     made = MissingFolders(folder);
-    return MakeFolders(folder);
+    FT_RETURN_IF_ERROR(MakeFolders(folder));
+    return HeldFolder::Take(folder).status();  // for a moment: whether another run has it
   };
   const absl::Status status = CheckSharedFolder(
       {.option = "--checkpoint-dir", .folder = folder, .mark = ".checked-by-all-ranks", .make = make},
