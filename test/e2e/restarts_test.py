@@ -119,14 +119,14 @@ class Restarts(CheckpointRuns):
         first = self.by_hand(2, *options, SLOW)
         self.wait_for(lambda: len(checkpoints(self.folder)) > 1, first[0].said)
         done = self.attempt(self.model, 2, *options, f"--checkpoint-dir={self.folder}", "--resume=auto", f"--metrics={self.dir}/second")
-        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertEqual(done.returncode, 74, done.stderr)
         lines = [line for line in done.stderr.splitlines() if "ftexec: " in line]
         self.assertEqual(len(lines), 1, done.stderr)
         self.assertRegex(lines[0], rf"^\[rank 0\] ftexec: another run \(process {first[0].pid} on \S+\) writes its checkpoints into "
                          rf"'{self.folder}'; wait for its end, or choose another folder$")
         self.assertFalse((self.dir / "second").exists())
         done = self.attempt(self.model, 1, f"--checkpoint-dir={self.folder}", "--check")
-        self.assertEqual(done.returncode, 65, done.stdout)
+        self.assertEqual(done.returncode, 74, done.stdout)
         self.assertRegex(done.stdout, rf"FAIL  checkpoints +another run \(process {first[0].pid} on ")
         for rank in first:
             self.assertEqual(rank.wait(90), 0, rank.said.read_text())

@@ -68,7 +68,7 @@ absl::StatusOr<HeldFolder> HeldFolder::Take(const std::string& folder) {
     // Any other error says that the file system cannot lock (ENOLCK, EOPNOTSUPP, EBADF ...); a run there
     // takes the care of whoever started it.
     if (flock(file.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-      return absl::AlreadyExistsError(
+      return absl::ResourceExhaustedError(
           fmt::format("another run{} writes its checkpoints into '{}'; wait for its end, or choose another "
                       "folder",
                       HolderIn(file), folder));

@@ -17,7 +17,7 @@ TEST(HeldFolderTest, OneRunAtATimeAndNothingStays) {
   const TempFolder temp;
   std::optional<HeldFolder> first(HeldFolder::Take(temp.Path("")).value());
   const absl::Status second = HeldFolder::Take(temp.Path("")).status();
-  EXPECT_EQ(second.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(second.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_NE(second.message().find("another run (process " + std::to_string(getpid()) + " on "),
             std::string::npos)
       << second;
