@@ -5,6 +5,7 @@
 // would have been a group, and compute nothing.
 #include "compiler/cluster/groups.h"
 
+#include "compiler/codegen/cluster_space.h"
 #include "compiler/codegen/elements.h"
 
 namespace ft::compiler {
@@ -22,9 +23,7 @@ bool hasStridedColumns(const ClusterBody &body) {
   return llvm::any_of(body.reads, [](const ClusterBody::Read &read) { return read.place.column_stride > 1; });
 }
 
-int64_t elementsOf(Operation *op) {
-  return cast<RankedTensorType>(op->getResult(0).getType()).getNumElements();
-}
+int64_t resultElements(Operation *op) { return elementsOf(op->getResult(0)); }
 
 // Whether in the end all that reads `op` sums it up, element by element.
 bool isOnlySummed(Operation *op) {
@@ -34,7 +33,7 @@ bool isOnlySummed(Operation *op) {
     if (reached[i]->use_empty())
       return false;
     for (Operation *user : reached[i]->getUsers())
-      if (elementwiseRowOf(user) && elementsOf(user) == elementsOf(op))
+      if (elementwiseRowOf(user) && resultElements(user) == resultElements(op))
         reached.insert(user);
       else if (!isa<mlir::ft::ReduceOp>(user))
         return false;
@@ -47,30 +46,50 @@ mlir::ft::ReduceOp sumWithoutFunction(Operation *op) {
   const ElementwiseRow *row = elementwiseRowOf(op);
   auto sum = row && isElementary(row->kind) ? op->getOperand(0).getDefiningOp<mlir::ft::ReduceOp>()
                                             : mlir::ft::ReduceOp();
-  return sum && elementsOf(sum) > 1 && isOnlySummed(op) ? sum : mlir::ft::ReduceOp();
+  return sum && resultElements(sum) > 1 && isOnlySummed(op) ? sum : mlir::ft::ReduceOp();
+}
+
+// How many ops there are, and of how many elements.
+struct Work {
+  int64_t ops = 0, elements = 0;
+
+  void add(int64_t count, int64_t of) {
+    ops += count;
+    elements += of;
+  }
+};
+
+Work workIn(const ClusterBody &body) {
+  using Kind = ClusterBody::Op::Kind;
+  Work work;
+  std::vector<bool> columns = HasColumns(body);
+  for (auto [i, op] : llvm::enumerate(body.ops))
+    if (op.kind != Kind::kFill && op.kind != Kind::kIota && op.kind != Kind::kConvert)
+      work.add(1, columns[body.reads.size() + i] || op.kind == Kind::kReduce ? body.elements() : body.rows);
+  return work;
+}
+
+// Sums over rows are outputs of a body, with what they are added to.
+Work workOf(ArrayRef<Operation *> ops, const ClusterBody &body) {
+  Work work;
+  for (Operation *op : ops)
+    if (!isMove(op))
+      work.add(1, elementsOf(isa<mlir::ft::ReduceOp>(op) ? op->getOperand(0) : op->getResult(0)));
+  llvm::SmallDenseSet<uint32_t> sums;
+  for (const ClusterBody::Output &output : body.outputs) {
+    if (!output.over_rows)
+      continue;
+    bool isAdded = output.acc >= 0, isFirst = sums.insert(output.result).second;
+    work.add(isFirst ? -1 - int64_t{isAdded} : 0, -body.elements() - (isAdded ? body.columns : 0));
+  }
+  return work;
 }
 
 // Computed at one place each, or piece by piece. Reductions may have conversions beside them, and pieces are
 // combined before they are reduced.
 bool computesTwice(const ClusterBody &body, ArrayRef<Operation *> ops) {
-  using Kind = ClusterBody::Op::Kind;
-  int64_t made = 0, elements = 0, asked = 0, elementsAsked = 0;
-  std::vector<bool> columns = HasColumns(body);
-  for (auto [i, op] : llvm::enumerate(body.ops)) {
-    if (op.kind == Kind::kFill || op.kind == Kind::kIota || op.kind == Kind::kConvert)
-      continue;
-    ++made;
-    elements += columns[body.reads.size() + i] || op.kind == Kind::kReduce ? body.elements() : 0;
-  }
-  for (Operation *op : ops) {
-    if (isMove(op))
-      continue;
-    ++asked;
-    elementsAsked +=
-        cast<RankedTensorType>((isa<mlir::ft::ReduceOp>(op) ? op->getOperand(0) : op->getResult(0)).getType())
-            .getNumElements();
-  }
-  return made > asked && elements > elementsAsked;
+  Work made = workIn(body), asked = workOf(ops, body);
+  return made.ops > asked.ops && made.elements > asked.elements;
 }
 
 } // namespace

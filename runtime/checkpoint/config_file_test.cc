@@ -87,6 +87,41 @@ TEST_F(ConfigFileTest, TheHeadIsThatOfTheClass) {
             "classifier_dropout is 0.5 and hidden_dropout_prob 0; one rate for both is understood");
 }
 
+// Transformers computes another loss for these, or others windows and scores than the key says.
+TEST_F(ConfigFileTest, WhatMakesAnotherLossIsRefused) {
+  for (const char* name : {"bert_classifier", "roberta_classifier", "vit"}) {
+    EXPECT_EQ(Error(name, [](json& c) { c["problem_type"] = "multi_label_classification"; }),
+              "problem_type is multi_label_classification, whose loss is another one; "
+              "single_label_classification is understood");
+    EXPECT_EQ(Error(name, [](json& c) { c["id2label"] = {{"0", "LABEL_0"}}; }),
+              "there is one label, for which transformers trains a regression, which is not understood");
+    EXPECT_TRUE(Read(name, [](json& c) { c["problem_type"] = "single_label_classification"; }).ok());
+  }
+  EXPECT_TRUE(Read("bert", [](json& c) { c["problem_type"] = "regression"; }).ok());
+  EXPECT_EQ(
+      Error("gemma3", [](json& c) { c["attn_logit_softcapping"] = 30.0; }),
+      "attn_logit_softcapping is 30, which transformers does not apply in a Gemma 3; null is understood");
+  const auto windowed = [](json& c) {
+    c["use_sliding_window"] = true;
+    c["sliding_window"] = 16;
+    c.erase("layer_types");
+  };
+  EXPECT_EQ(Error("qwen3_moe",
+                  [&](json& c) {
+                    windowed(c);
+                    c.erase("max_window_layers");
+                  }),
+            "use_sliding_window is true and max_window_layers 28: versions of transformers differ in which "
+            "layers have the window then; 0 is understood");
+  const auto facts = Read("qwen3_moe", [&](json& c) {
+    windowed(c);
+    c["max_window_layers"] = 0;
+  });
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->sliding_window, 16);
+  EXPECT_TRUE(facts->sliding_layers.empty());  // all
+}
+
 // PyTorch counts a negative number from the end; transformers' classes have defaults of their own.
 TEST_F(ConfigFileTest, PaddingTokens) {
   const auto padding = [&](const std::string& name, const std::function<void(json&)>& change) {

@@ -181,6 +181,23 @@ TEST_F(ConfigWriterTest, TokensAndArchitectures) {
             Lines{"latent_bits is 8, the model's latent_bits is 0"});
 }
 
+// A factor that is the ratio of contexts stays a factor.
+TEST_F(ConfigWriterTest, DynamicRope) {
+  for (const int64_t original : {16, 32}) {
+    const ModelFacts facts = With(Llama(), [&](ModelFacts& f) {
+      f.rope_type = "dynamic";
+      f.rope_factor = 2;
+      f.max_positions = 32;
+      f.rope_original_positions = original;
+    });
+    EXPECT_EQ(Written(facts)["rope_parameters"], (json{{"rope_type", "dynamic"},
+                                                       {"factor", 2.0},
+                                                       {"original_max_position_embeddings", original},
+                                                       {"rope_theta", facts.rope_theta}}));
+    ExpectComesBack(facts, "dynamic");
+  }
+}
+
 TEST_F(ConfigWriterTest, RealNumbersKeepTheirBits) {
   const ModelFacts facts = With(Llama(), [](ModelFacts& f) {
     f.rope_theta = 12345.678901234567;

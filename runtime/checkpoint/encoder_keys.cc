@@ -10,6 +10,8 @@ namespace ft {
 using nlohmann::json;
 using Facts = ModelFacts;
 
+static constexpr char kOneOfLabels[] = "single_label_classification";
+
 void ReadEncoder(ConfigReader& c, double dropout) {
   c.Read("hidden_size", &Facts::hidden_size, 768);
   c.Read("intermediate_size", &Facts::intermediate_size, 3072);
@@ -49,6 +51,15 @@ int64_t LabelsOf(ConfigReader& c) {
   const int64_t labels = c.Size("id2label").value_or(c.Number("num_labels").value_or(2));
   c.Ignore({"label2id"});
   return labels;
+}
+
+void CheckClassifier(ConfigReader& c, int64_t labels) {
+  const std::string problem = c.Text("problem_type").value_or(kOneOfLabels);
+  if (problem != kOneOfLabels)
+    c.Fault(fmt::format("problem_type is {}, whose loss is another one; {} is understood", problem,
+                        kOneOfLabels));
+  else if (labels == 1)
+    c.Fault("there is one label, for which transformers trains a regression, which is not understood");
 }
 
 void WriteLabels(const ModelFacts& facts, json& config) {

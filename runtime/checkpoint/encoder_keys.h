@@ -15,6 +15,8 @@ void WriteEncoder(const ModelFacts& facts, nlohmann::json& config);
 
 // Classes of a classifier, whose names are id2label; two where there are none.
 int64_t LabelsOf(ConfigReader& c);
+// A classifier whose loss is the cross entropy of one class an example: refuses others.
+void CheckClassifier(ConfigReader& c, int64_t labels);
 void WriteLabels(const ModelFacts& facts, nlohmann::json& config);
 
 }  // namespace ft

@@ -103,7 +103,7 @@ json RopeScaling(const ModelFacts& facts) {
   } else if (type == "yarn") {
     scaling["beta_fast"] = facts.rope_beta_fast;
     scaling["beta_slow"] = facts.rope_beta_slow;
-  } else {
+  } else if (type == "longrope") {
     scaling["short_factor"] = facts.rope_short_factors;
     scaling["long_factor"] = facts.rope_long_factors;
     if (HasRatioOfContexts(facts)) scaling.erase("factor");

@@ -240,6 +240,16 @@ class Tune(EndToEnd):
         done = run("ftc", "compile", model, "--strategy=auto", "--world-size=4", self.target(memory=1), "-o", plan)
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (65, 1), done.stderr)
         self.assertRegex(done.stderr, "^ftc: --strategy=auto: nothing fits")
+        done = run("ftc", "compile", model, "--strategy=auto", "--world-size=4", "--memory-budget=1KiB", "-o", plan)
+        self.assertRegex(done.stderr, "^ftc: --strategy=auto: nothing fits --memory-budget=1.00 KiB with 4 ranks; ftc tune says by how much\n$")
+
+    def test_a_budget_is_a_limit(self):
+        """--memory-budget limits as --memory does, where the target's memory is not known: recomputation within it is in the table."""
+        model = self.make("llama", "--batch=4", "--seq=64")
+        limited, budget = (self.tune(model, "--world-size=4", "--batch=4", "--strategy=full_shard", *self.FEW, option) for option in ("--memory=3MiB", "--memory-budget=3MiB"))
+        self.assertEqual(budget["memory_bytes"], 3 << 20)
+        self.assertEqual(limited["best"][0]["device_bytes"], budget["best"][0]["device_bytes"])
+        self.assertIn(", within 3.00 MiB of a rank's device\n", self.check("ftc", "tune", model, "--world-size=4", "--batch=4", "--strategy=full_shard", *self.FEW, "--memory-budget=3MiB").stdout)
 
     def test_memory_budget(self):
         """The limit that prefetch=auto was given goes with a row: train.yaml compiles to the row's bytes, within it."""

@@ -25,3 +25,24 @@ func.func @train_step(%x: tensor<6x128xf32>, %table: tensor<6x64xf32>, %y: tenso
   %joined = ft.concat %r, %s, %q {phase = "forward"} : tensor<6x5xf32>, tensor<6x5xf32>, tensor<6x15xf32> -> tensor<6x25xf32>
   return %turned, %sums, %joined : tensor<6x128xf32>, tensor<128xf32>, tensor<6x25xf32>
 }
+
+// What is needed at two places is computed once, for all that a number a row or a sum over rows goes with it.
+// CHECK-LABEL: func.func @eval_step
+// CHECK: %[[BENT:.*]] = ft.cluster
+// CHECK-NEXT: ft.cluster @{{.*}}(%[[BENT]])
+// CHECK-NEXT: %[[WIDE:.*]] = ft.cluster
+// CHECK-NEXT: ft.cluster @{{.*}}(%[[WIDE]])
+// CHECK-NEXT: return
+func.func @eval_step(%x: tensor<8x16xf32>, %y: tensor<8x128xf32>) -> (tensor<8x16xf32>, tensor<2x16xf32>, tensor<8x128xf32>, tensor<128xf32>) {
+  %t = ft.tanh %x {phase = "forward"} : tensor<8x16xf32>
+  %part = ft.slice %t at [6, 0] {phase = "forward"} : tensor<8x16xf32> -> tensor<2x16xf32>
+  %sin = ft.sin %part {phase = "forward"} : tensor<2x16xf32>
+  %u = ft.tanh %y {phase = "forward"} : tensor<8x128xf32>
+  %a = ft.slice %u at [0, 0] {phase = "forward"} : tensor<8x128xf32> -> tensor<8x64xf32>
+  %b = ft.slice %u at [0, 32] {phase = "forward"} : tensor<8x128xf32> -> tensor<8x64xf32>
+  %c = ft.slice %u at [0, 64] {phase = "forward"} : tensor<8x128xf32> -> tensor<8x64xf32>
+  %m = ft.mul %a, %b {phase = "forward"} : tensor<8x64xf32>, tensor<8x64xf32>
+  %o = ft.concat %m, %c axis 1 {phase = "forward"} : tensor<8x64xf32>, tensor<8x64xf32> -> tensor<8x128xf32>
+  %s = ft.reduce "sum" %o over [0] {phase = "forward"} : tensor<8x128xf32> -> tensor<128xf32>
+  return %t, %sin, %o, %s : tensor<8x16xf32>, tensor<2x16xf32>, tensor<8x128xf32>, tensor<128xf32>
+}

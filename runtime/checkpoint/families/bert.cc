@@ -28,6 +28,7 @@ void ReadHead(ConfigReader& c) {
   const int64_t labels = LabelsOf(c);
   c.Set(&ModelFacts::num_labels, is_masked ? 0 : labels, is_masked ? "architectures" : "id2label");
   if (!is_masked && !is_classifier) c.SetUnknown(&ModelFacts::num_labels);
+  if (is_classifier) CheckClassifier(c, labels);
   // Of a classifier alone; null is the rate of all others.
   const std::optional<double> dropout = c.Real("classifier_dropout");
   if (is_classifier && dropout.has_value() && *dropout != c.facts().residual_dropout)

@@ -1,4 +1,6 @@
 // The config.json of Gemma, Gemma 2 and the text models of Gemma 3.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -72,6 +74,11 @@ void ReadGemma3(ConfigReader& c) {
   const int64_t pattern = std::max<int64_t>(c.Number("sliding_window_pattern").value_or(later), 1);
   ReadScores(c, 0, 0, 4096, [&](int64_t layer) { return (layer + 1) % pattern != 0; });
   if (c.facts().sliding_window == 0) c.Set(&Facts::rope_theta_sliding, 0.0, "sliding_window");
+  if (c.facts().attention_softcap != 0)
+    c.Fault(
+        fmt::format("attn_logit_softcapping is {}, which transformers does not apply in a Gemma 3; null is "
+                    "understood",
+                    c.facts().attention_softcap));
 }
 
 void WriteGemma3(const ModelFacts& facts, json& config) {

@@ -52,12 +52,24 @@ void WriteMixtral(const ModelFacts& facts, json& config) {
   config["sliding_window"] = facts.sliding_window > 0 ? json(facts.sliding_window) : json(nullptr);
 }
 
+// Which layers have the window is the business of max_window_layers for some versions of transformers, and of
+// nothing for others: then all have it.
+void ReadWindow(ConfigReader& c) {
+  ReadQwenWindow(c);
+  const int64_t first = c.Number("max_window_layers").value_or(28);
+  if (c.Flag("use_sliding_window").value_or(false) && first != 0)
+    c.Fault(
+        fmt::format("use_sliding_window is true and max_window_layers {}: versions of transformers differ "
+                    "in which layers have the window then; 0 is understood",
+                    first));
+}
+
 void ReadQwen3Moe(ConfigReader& c) {
   ReadDecoder(c, {151936, 2048, 6144, 24, 32, 4, 0, 32768}, 1e4, false);
   c.ReadActivation("hidden_act", "silu");
   ReadAttentionBias(c);
   c.Set(&Facts::qk_norm, std::string("head"));
-  ReadQwenWindow(c);
+  ReadWindow(c);
   ReadRouting(c, 128, 8);
   c.Read("moe_intermediate_size", &Facts::intermediate_size, 768);
   c.Read("norm_topk_prob", &Facts::normalized_routing, false);

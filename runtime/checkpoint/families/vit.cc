@@ -15,7 +15,9 @@ void ReadVit(ConfigReader& c) {
   c.Read("image_size", &ModelFacts::image_size, 224);
   c.Read("patch_size", &ModelFacts::patch_size, 16);
   c.Read("num_channels", &ModelFacts::num_channels, 3);
-  c.Set(&ModelFacts::num_labels, LabelsOf(c), "id2label");
+  const int64_t labels = LabelsOf(c);
+  c.Set(&ModelFacts::num_labels, labels, "id2label");
+  CheckClassifier(c, labels);
   if (const int64_t patch = c.facts().patch_size; patch > 0) {
     const int64_t side = c.facts().image_size / patch;
     // Of more pixels than a side may have there is no such model.

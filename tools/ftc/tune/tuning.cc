@@ -52,6 +52,8 @@ TuneRequest TuneRequestOf(const std::string& model, const Effective& effective, 
   if (memory_bytes == 0)
     request.memoryBytes =
         static_cast<uint64_t>(static_cast<double>(request.base.target.memory_bytes()) * kTight);
+  if (const uint64_t budget = request.base.memoryBudget; budget != 0)
+    request.memoryBytes = request.memoryBytes == 0 ? budget : std::min(request.memoryBytes, budget);
   for (const std::string_view name : kChosen)
     if (IsDecided(effective.OriginOf(name), decided)) request.fixed.emplace(name);
   if (request.base.strategy == kAutoStrategy) request.fixed.erase("strategy");
@@ -98,13 +100,13 @@ absl::StatusOr<std::vector<Given>> Choose(const std::string& model, const Effect
   if (!result.beside.empty() && result.best.empty())
     return absl::InvalidArgumentError("--strategy=auto: " + NothingFits(space, result));
   if (result.best.empty())
-    return absl::InvalidArgumentError(fmt::format(
-        "--strategy=auto: nothing fits {} of a rank of {}{} with {} rank{}; ftc tune says by how much",
-        ft::ShortBytes(request.memoryBytes), request.base.target.name(),
-        request.base.memoryBudget == 0
-            ? ""
-            : fmt::format(", and --memory-budget={},", ft::ShortBytes(request.base.memoryBudget)),
-        request.base.worldSize, request.base.worldSize == 1 ? "" : "s"));
+    return absl::InvalidArgumentError(
+        fmt::format("--strategy=auto: nothing fits {} with {} rank{}; ftc tune says by how much",
+                    request.memoryBytes == request.base.memoryBudget
+                        ? fmt::format("--memory-budget={}", ft::ShortBytes(request.memoryBytes))
+                        : fmt::format("{} of a rank of {}", ft::ShortBytes(request.memoryBytes),
+                                      request.base.target.name()),
+                    request.base.worldSize, request.base.worldSize == 1 ? "" : "s"));
   std::string text;
   for (const auto& [name, value] : ft::compiler::settingsAt(space, result.best[0].point))
     if (name != "batch" && name != "micro_steps") text += fmt::format(" {}={}", name, value);
