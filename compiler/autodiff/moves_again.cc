@@ -1,6 +1,7 @@
 #include "compiler/autodiff/moves_again.h"
 
 #include "dialects/ft/composites.h"
+#include "dialects/ft/parts.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -100,12 +101,10 @@ Value madeAgain(OpBuilder &builder, Value value, const llvm::MapVector<Value, Pa
   Operation *op = value.getDefiningOp();
   Value source = madeAgain(builder, op->getOperand(0), parts, layer);
   Operation *again = nullptr;
-  if (isa<SplitOp>(op)) {
-    SmallVector<int64_t> begin(cast<RankedTensorType>(source.getType()).getRank(), 0);
-    for (Value before : op->getResults().take_front(cast<OpResult>(value).getResultNumber()))
-      begin.back() += cast<RankedTensorType>(before.getType()).getShape().back();
-    again =
-        SliceOp::create(builder, op->getLoc(), value.getType(), source, builder.getDenseI64ArrayAttr(begin));
+  if (auto split = dyn_cast<SplitOp>(op)) {
+    unsigned part = cast<OpResult>(value).getResultNumber();
+    again = SliceOp::create(builder, op->getLoc(), value.getType(), source,
+                            builder.getDenseI64ArrayAttr(beginOf(split, part)));
   } else {
     again = builder.clone(*op);
     again->setOperand(0, source);

@@ -1,6 +1,7 @@
 #include "compiler/cluster/moves.h"
 
 #include "compiler/codegen/cluster_space.h"
+#include "dialects/ft/parts.h"
 
 namespace ft::compiler {
 namespace {
@@ -125,13 +126,11 @@ void cutBySlices(mlir::ft::SplitOp op) {
   if (!isWanted)
     return;
   OpBuilder builder(op);
-  SmallVector<int64_t> begin(cast<RankedTensorType>(op.getX().getType()).getRank(), 0);
-  for (Value part : op.getResults()) {
-    auto slice =
-        SliceOp::create(builder, op.getLoc(), part.getType(), op.getX(), builder.getDenseI64ArrayAttr(begin));
+  for (auto [number, part] : llvm::enumerate(op.getResults())) {
+    auto slice = SliceOp::create(builder, op.getLoc(), part.getType(), op.getX(),
+                                 builder.getDenseI64ArrayAttr(mlir::ft::beginOf(op, number)));
     slice->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     part.replaceAllUsesWith(slice.getResult());
-    begin.back() += cast<RankedTensorType>(part.getType()).getShape().back();
   }
   op.erase();
 }

@@ -24,8 +24,10 @@ LogicalResult freezeParameters(ModuleOp module, ArrayRef<std::string> patterns) 
 }
 
 void thawParameters(ModuleOp module) {
-  for (ParameterOp parameter : module.getOps<ParameterOp>())
-    parameter.setFrozen(false);
+  auto parameters = module.getOps<ParameterOp>();
+  if (llvm::all_of(parameters, [](ParameterOp parameter) { return parameter.getFrozen(); }))
+    for (ParameterOp parameter : parameters)
+      parameter.setFrozen(false);
 }
 
 } // namespace ft::compiler

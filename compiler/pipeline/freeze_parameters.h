@@ -12,7 +12,7 @@ namespace ft::compiler {
 /// error for a pattern that matches none.
 llvm::LogicalResult freezeParameters(mlir::ModuleOp module, llvm::ArrayRef<std::string> patterns);
 
-/// In an evaluation no parameter is unlike others: none is trained.
+/// Where all are frozen, as an evaluation may have them, none is: the others would be trained.
 void thawParameters(mlir::ModuleOp module);
 
 } // namespace ft::compiler

@@ -168,12 +168,12 @@ private:
     if (isa<MulOp>(op))
       return set(op, of(x) + of(op->getOperand(1)), termsOf(x) * termsOf(op->getOperand(1)),
                  isOfBatch(x) || isOfBatch(op->getOperand(1)));
-    if (isa<DivOp>(op))
-      return set(op, of(x) - of(op->getOperand(1)), 0);
+    if (isa<DivOp>(op)) // by a sum over the batch: a share of it
+      return set(op, of(x) - of(op->getOperand(1)), of(x) < of(op->getOperand(1)) ? termsOf(x) : 0);
     if (isa<SquareOp>(op))
       return set(op, 2 * of(x), termsOf(x) * termsOf(x), isOfBatch(x));
     if (isa<ReciprocalOp>(op))
-      return set(op, -of(x), 0);
+      return set(op, -of(x), of(x) > 0 ? 1 : 0);
     if (isa<ScaleOp>(op) && isFloat(x) && !isShare(x))
       return rescale(op);
     if (isa<ScaleOp>(op) && of(x) != 0)
@@ -223,8 +223,11 @@ private:
     Value x = op->getOperand(0);
     double old = cast<ScaleOp>(op).getParameter(), terms = termsOf(x) * old;
     if (of(x) == 0)
-      return isMeanOfShares(x, old) ? refuse(op)
-                                    : set(op, 0, terms >= 1 && terms == std::round(terms) ? terms : 1);
+      return isMeanOfShares(x, old)
+                 ? op->emitOpError(
+                       "keeps the batch from changing: it may be a mean over the batch of what is "
+                       "weighed by shares of it")
+                 : set(op, 0, terms >= 1 && terms == std::round(terms) ? terms : 1);
     double scaled = old * factor(of(x));
     double elements = std::round(1 / scaled);
     const bool wereElements = 1 / std::round(1 / old) == old;
@@ -239,9 +242,7 @@ private:
   // Whether a sum over the batch that does not grow with it is divided by a number of rows, which does.
   bool isMeanOfShares(Value x, double scale) const {
     double counted = std::round(1 / scale);
-    if (!isOfBatch(x) || counted <= 1 || 1 / counted != scale)
-      return false;
-    return termsOf(x) == 0 ? std::fmod(counted, double(oldBatch)) == 0 : counted == termsOf(x);
+    return isOfBatch(x) && counted > 1 && 1 / counted == scale && counted == termsOf(x);
   }
 
   // Whether a sum is divided by one less than its terms, or than rows of the batch, times or without others;

@@ -70,6 +70,24 @@ OpSet recomputedByClass(const TrainingGraph &graph, ArrayRef<std::string> classe
   return recomputed;
 }
 
+// Whether `op` makes a part of what backward reads whole, in whatever shape.
+bool cutsWhatIsSaved(Operation *op) {
+  if (!isActivationOp(op) || !isa<mlir::ft::SliceOp, mlir::ft::SplitOp, mlir::ft::ReshapeOp>(op))
+    return false;
+  Value whole = op->getOperand(0);
+  return whole.getDefiningOp() && (TrainingGraph::isSaved(whole) || cutsWhatIsSaved(whole.getDefiningOp()));
+}
+
+// What is computed again cuts again what is kept whole: its parts would be kept beside it.
+OpSet withCuts(OpSet recomputed) {
+  SmallVector<Operation *> open(recomputed.begin(), recomputed.end());
+  while (!open.empty())
+    for (Value operand : open.pop_back_val()->getOperands())
+      if (Operation *op = operand.getDefiningOp(); op && cutsWhatIsSaved(op) && recomputed.insert(op).second)
+        open.push_back(op);
+  return recomputed;
+}
+
 } // namespace
 
 OpSet recomputedBy(const TrainingGraph &graph, const RematPolicy &policy) {
@@ -78,7 +96,7 @@ OpSet recomputedBy(const TrainingGraph &graph, const RematPolicy &policy) {
   case Kind::Segments:
     return recomputedByGroups(graph, policy);
   case Kind::Ops:
-    return recomputedByClass(graph, policy.classes);
+    return withCuts(recomputedByClass(graph, policy.classes));
   case Kind::None:
   case Kind::Budget:
     break;

@@ -30,8 +30,7 @@ struct ExtraMetric {
 // {"step":9,"eval_loss":...,"eval_tokens":...}, and "eval_NAME" for each named output of the model; where
 // nothing counts "eval_loss":null and "eval_tokens":0 alone. "step" counts from 0. Doubles have 17
 // significant digits, so reading them gives the same bits. JSON has no NaN: a number that is not finite is
-// null, and a field
-// "<name>_nonfinite" after it says "nan", "inf" or "-inf".
+// null, and a field "<name>_nonfinite" after it says "nan", "inf" or "-inf".
 class MetricsFile {
  public:
   enum class OpenMode { kTruncate, kAppend };

@@ -122,7 +122,8 @@ class Batch(EndToEnd):
                 '  %r = ft.reduce "sum" %y over [1] : tensor<4x8xf32> -> tensor<4xf32>\n  %m = ft.mul %q, %r : tensor<4xf32>, tensor<4xf32>\n'
                 '  %loss = ft.reduce "sum" %m over [0] : tensor<4xf32> -> tensor<f32>')
         unbiased = ('  %s = ft.reduce "sum" %y over [0, 1] : tensor<4x8xf32> -> tensor<f32>\n  %loss = ft.scale %s, 0.041666666666666664 : tensor<f32>')
-        for body, op in ((shares, "ft.scale"), (others, "ft.scale"), (squares, "ft.square"), (filled, "ft.sub"), (half, "ft.lt"), (unbiased, "ft.scale"), (flipped, "ft.shift"), (chosen, "ft.embedding"), (hardest, "ft.argsort"), (corrected, "ft.scale"), (part, "ft.slice"), (cut, "ft.slice"), (compared, "ft.lt"), (uneven, "ft.exp"), (swapped, "ft.reshape")):
+        weighed = shares.replace("ft.softmax %t : tensor<8x4xf32>", "ft.div %t, %e : tensor<8x4xf32>, tensor<8x4xf32>").replace("  %p =", '  %n = ft.reduce "sum" %t over [1] : tensor<8x4xf32> -> tensor<8xf32>\n  %k = ft.reshape %n : tensor<8xf32> -> tensor<8x1xf32>\n  %e = ft.broadcast %k : tensor<8x1xf32> -> tensor<8x4xf32>\n  %p =')
+        for body, op in ((shares, "ft.scale"), (weighed, "ft.scale"), (others, "ft.scale"), (squares, "ft.square"), (filled, "ft.sub"), (half, "ft.lt"), (unbiased, "ft.scale"), (flipped, "ft.shift"), (chosen, "ft.embedding"), (hardest, "ft.argsort"), (corrected, "ft.scale"), (part, "ft.slice"), (cut, "ft.slice"), (compared, "ft.lt"), (uneven, "ft.exp"), (swapped, "ft.reshape")):
             with self.subTest(op=op):
                 model = self.forward(self.PRODUCT + body)
                 self.check("ftc", "compile", model, "--strategy=no_shard", "--batch=4", "-o", self.dir / "p.bin")
@@ -139,6 +140,9 @@ class Batch(EndToEnd):
                     f'  %s = ft.reduce "sum" %p over [0, 1] : tensor<4x{columns}xf32> -> tensor<f32>\n'
                     f'  %t = ft.scale %s, {1 / columns!r} : tensor<f32>\n  %loss = ft.scale %t, 0.25 : tensor<f32>')
             self.assertIn("ft.scale", self.loss(self.forward(self.PRODUCT + part), rows * 2))
+        shares = ('  %n = ft.reduce "sum" %y over [0] : tensor<4x8xf32> -> tensor<8xf32>\n  %p = ft.div %y, %n : tensor<4x8xf32>, tensor<8xf32>\n'
+                  '  %m = ft.mul %p, %y : tensor<4x8xf32>, tensor<4x8xf32>\n  %s = ft.reduce "sum" %m over [0, 1] : tensor<4x8xf32> -> tensor<f32>\n  %loss = ft.scale %s, 0.125 : tensor<f32>')
+        self.assertIn(", 0.125 :", self.loss(self.forward(self.PRODUCT + shares), 8))  # a mean over columns, or a coefficient
         masked = ('  %s = ft.reduce "sum" %y over [0, 1] : tensor<4x8xf32> -> tensor<f32>\n  %loss = ft.scale %s, 0.03571428571428571 : tensor<f32>')
         self.assertIn("0.017857142857142856", self.loss(self.forward(self.PRODUCT + masked), 8))
 

@@ -42,8 +42,8 @@ absl::StatusOr<std::string> NewestOf(const std::string& folder) {
   for (const CheckpointEntry& entry : entries) {
     const absl::Status status = Examine(entry.path);
     if (status.ok()) return entry.path;
-    const bool has_manifest = CheckpointReader::Open(entry.path).ok();
-    if (absl::IsPermissionDenied(status) || (absl::IsInvalidArgument(status) && has_manifest)) return status;
+    const bool can_be_read = CheckpointReader::Open(entry.path).ok();
+    if (absl::IsPermissionDenied(status) || (absl::IsInvalidArgument(status) && can_be_read)) return status;
     PrintError(fmt::format("ftckpt: passed over the checkpoint '{}': {}", entry.path,
                            OneLine(std::string(status.message()))));
   }

@@ -97,8 +97,7 @@ class InferenceRun : public RankRun {
     if (result.tokens == 0)
       return KnownToAll(
           absl::InvalidArgumentError("none of the targets that were evaluated counts, so there is no loss; "
-                                     "give --data with targets that "
-                                     "are not masked"));
+                                     "give --data with targets that are not masked"));
     if (job_.rank() == 0) FT_RETURN_IF_ERROR(Show(result));
     if (std::isfinite(result.loss)) return absl::OkStatus();
     return KnownToAll(absl::InvalidArgumentError(

@@ -281,12 +281,13 @@ std::string Fingerprint(const Flags& flags, const Job& job) {
                           IdentityHash(IdentityOf(*job.eval_data)), job.eval_data->num_tokens(),
                           flags.eval_every, flags.eval_steps);
   }
-  absl::StrAppendFormat(
-      &text,
-      " checkpoint_dir=%s save_every=%d save_every_s=%.17g state_dict_type=%s resume=%s data_changed=%s",
-      OnOff(flags.saves()), flags.save_every.steps, absl::ToDoubleSeconds(flags.save_every.time),
-      flags.state_dict_type.has_value() ? Name(*flags.state_dict_type) : "auto", flags.resume,
-      flags.data_changed == DataChanged::kRestart ? "restart" : "error");
+  absl::StrAppendFormat(&text, " checkpoint_dir=%s resume=%s", OnOff(flags.saves()), flags.resume);
+  if (flags.saves() || !flags.resume.empty()) {
+    absl::StrAppendFormat(&text, " save_every=%d save_every_s=%.17g state_dict_type=%s data_changed=%s",
+                          flags.save_every.steps, absl::ToDoubleSeconds(flags.save_every.time),
+                          flags.state_dict_type.has_value() ? Name(*flags.state_dict_type) : "auto",
+                          flags.data_changed == DataChanged::kRestart ? "restart" : "error");
+  }
   // These decide which collectives a rank takes part in, when it enqueues and when it replays them, and how
   // it computes. Steps of a trace are enqueued.
   const cuda::PlatformOptions platform = flags.platform();

@@ -19,6 +19,7 @@ namespace {
 
 constexpr char kName[] = ".held-by-run";
 constexpr size_t kMostOfHolder = 256;
+constexpr int kMostTries = 100;
 
 std::string ThisProcess() {
   char host[kMostOfHolder / 2] = {};
@@ -35,11 +36,11 @@ std::string HolderIn(const OpenFile& file) {
 
 // Network file systems lock only what is open for writing. A file that a killed run of another user left is
 // perhaps not to be written, but can be locked elsewhere.
-absl::StatusOr<OpenFile> OpenToLock(const std::string& path) {
+absl::StatusOr<OpenFile> OpenToLock(const std::string& path, bool& is_own) {
   OpenFile file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
   const int error = errno;
-  if (file.fd() < 0 && error == EACCES)
-    file = OpenFile(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  is_own = file.fd() >= 0;
+  if (!is_own && error == EACCES) file = OpenFile(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (file.fd() < 0) return PosixError(error, "write", path);
   return file;
 }
@@ -51,7 +52,6 @@ bool IsStillThere(const OpenFile& file, const std::string& path) {
 }
 
 absl::Status Sign(const OpenFile& file, const std::string& path) {
-  if ((fcntl(file.fd(), F_GETFL) & O_ACCMODE) == O_RDONLY) return absl::OkStatus();
   const std::string holder = ThisProcess();
   if (ftruncate(file.fd(), 0) != 0) return PosixError(errno, "write", path);
   const ssize_t written = pwrite(file.fd(), holder.data(), holder.size(), 0);
@@ -63,20 +63,28 @@ absl::Status Sign(const OpenFile& file, const std::string& path) {
 
 absl::StatusOr<HeldFolder> HeldFolder::Take(const std::string& folder) {
   const std::string path = fmt::format("{}/{}", folder, kName);
-  for (;;) {
-    FT_ASSIGN_OR_RETURN(OpenFile file, OpenToLock(path));
-    // Any other error says that the file system cannot lock (ENOLCK, EOPNOTSUPP, EBADF ...); a run there
-    // takes the care of whoever started it.
-    if (flock(file.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-      return absl::ResourceExhaustedError(
-          fmt::format("another run{} writes its checkpoints into '{}'; wait for its end, or choose another "
-                      "folder",
-                      HolderIn(file), folder));
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    bool is_own = false;
+    FT_ASSIGN_OR_RETURN(OpenFile file, OpenToLock(path, is_own));
+    if (flock(file.fd(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK)
+        return absl::ResourceExhaustedError(
+            fmt::format("another run{} writes its checkpoints into '{}'; wait for its end, or choose another "
+                        "folder",
+                        HolderIn(file), folder));
+      if (!is_own) return PosixError(EACCES, "write", path);
+      break;
+    }
     if (!IsStillThere(file, path)) continue;  // that run has just ended
+    // Who held it is gone: with a file of one's own the next one is told the right name.
+    if (!is_own && unlink(path.c_str()) == 0) continue;
     HeldFolder held(path, std::move(file));
-    FT_RETURN_IF_ERROR(Sign(held.file_, path));
+    if (is_own) FT_RETURN_IF_ERROR(Sign(held.file_, path));
     return held;
   }
+  // The file system cannot lock (ENOLCK, EOPNOTSUPP ...), or does not know its files again: a run there takes
+  // the care of whoever started it.
+  return HeldFolder(path, OpenFile(-1));
 }
 
 // While it is still locked: who opened it meanwhile sees that it is gone.

@@ -13,7 +13,7 @@ namespace ft {
 // goes with it, is what is locked: network file systems do not lock folders.
 class HeldFolder {
  public:
-  // Errors: AlreadyExists, naming the process, where another one holds it; the system's. Where the file
+  // Errors: ResourceExhausted, naming the process, where another one holds it; the system's. Where the file
   // system cannot lock, it holds nothing, and that is no error.
   static absl::StatusOr<HeldFolder> Take(const std::string& folder);
   HeldFolder(HeldFolder&&) = default;
