@@ -1,6 +1,7 @@
 #include "tools/ftc/tune/tuning.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "fmt/format.h"
@@ -52,7 +53,8 @@ TuneRequest TuneRequestOf(const std::string& model, const Effective& effective, 
   if (memory_bytes == 0)
     request.memoryBytes =
         static_cast<uint64_t>(static_cast<double>(request.base.target.memory_bytes()) * kTight);
-  if (const uint64_t budget = request.base.memoryBudget; budget != 0)
+  // A limit of every row, like that of a device: the search sees by how much a row misses it.
+  if (const uint64_t budget = std::exchange(request.base.memoryBudget, 0); budget != 0)
     request.memoryBytes = request.memoryBytes == 0 ? budget : std::min(request.memoryBytes, budget);
   for (const std::string_view name : kChosen)
     if (IsDecided(effective.OriginOf(name), decided)) request.fixed.emplace(name);
@@ -102,7 +104,7 @@ absl::StatusOr<std::vector<Given>> Choose(const std::string& model, const Effect
   if (result.best.empty())
     return absl::InvalidArgumentError(
         fmt::format("--strategy=auto: nothing fits {} with {} rank{}; ftc tune says by how much",
-                    request.memoryBytes == request.base.memoryBudget
+                    request.memoryBytes == CompileOptionsOf(effective.configuration).memoryBudget
                         ? fmt::format("--memory-budget={}", ft::ShortBytes(request.memoryBytes))
                         : fmt::format("{} of a rank of {}", ft::ShortBytes(request.memoryBytes),
                                       request.base.target.name()),
