@@ -73,8 +73,6 @@ SmallVector<OpOperand *> readsInBackward(Value value) {
   return reads;
 }
 
-int64_t elementsOf(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
-
 // Of each whole the parts that are worth it.
 llvm::MapVector<Value, SmallVector<Value>> partsToCutAgain(const llvm::MapVector<Value, Part> &parts) {
   llvm::MapVector<Value, SmallVector<Value>> byWhole;
@@ -87,16 +85,15 @@ llvm::MapVector<Value, SmallVector<Value>> partsToCutAgain(const llvm::MapVector
   byWhole.remove_if([](auto &entry) {
     int64_t elements = 0;
     for (Value value : entry.second)
-      elements += elementsOf(value);
-    return elements < elementsOf(entry.first) && readsInBackward(entry.first).empty();
+      elements += verify::tensor(value).getNumElements();
+    return elements < verify::tensor(entry.first).getNumElements() && readsInBackward(entry.first).empty();
   });
   return byWhole;
 }
 
 Value madeAgain(OpBuilder &builder, Value value, const llvm::MapVector<Value, Part> &parts,
                 StringAttr layer) {
-  auto part = parts.find(value);
-  if (part == parts.end())
+  if (!parts.contains(value))
     return value;
   Operation *op = value.getDefiningOp();
   Value source = madeAgain(builder, op->getOperand(0), parts, layer);

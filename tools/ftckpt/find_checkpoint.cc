@@ -30,20 +30,19 @@ bool IsCheckpoint(const std::string& path) {
 namespace {
 
 // What --resume=auto looks at, but for what depends on the plan.
-absl::Status Examine(const std::string& path) {
-  FT_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader, CheckpointReader::Open(path));
-  FT_RETURN_IF_ERROR(reader->CheckStepOfName());
-  return reader->VerifyFiles();
+absl::Status Examine(CheckpointReader& reader) {
+  FT_RETURN_IF_ERROR(reader.CheckStepOfName());
+  return reader.VerifyFiles();
 }
 
 absl::StatusOr<std::string> NewestOf(const std::string& folder) {
   FT_ASSIGN_OR_RETURN(const std::vector<BranchedCheckpoint> there, ListBranches(folder));
   const std::vector<CheckpointEntry> entries = NewestBranch(there);
   for (const CheckpointEntry& entry : entries) {
-    const absl::Status status = Examine(entry.path);
+    const absl::StatusOr<std::unique_ptr<CheckpointReader>> reader = CheckpointReader::Open(entry.path);
+    const absl::Status status = reader.ok() ? Examine(**reader) : reader.status();
     if (status.ok()) return entry.path;
-    const bool can_be_read = CheckpointReader::Open(entry.path).ok();
-    if (absl::IsPermissionDenied(status) || (absl::IsInvalidArgument(status) && can_be_read)) return status;
+    if (absl::IsPermissionDenied(status) || (absl::IsInvalidArgument(status) && reader.ok())) return status;
     PrintError(fmt::format("ftckpt: passed over the checkpoint '{}': {}", entry.path,
                            OneLine(std::string(status.message()))));
   }

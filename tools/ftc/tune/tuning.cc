@@ -88,6 +88,15 @@ bool HasPlace(const absl::Status& status) { return absl::StrContains(status.mess
 
 namespace {
 
+// "3.00 MiB of a rank of h100 ", or what else limits; empty where nothing does.
+std::string LimitText(const TuneRequest& request, const Effective& effective) {
+  const uint64_t bytes = request.memoryBytes;
+  if (bytes == 0) return "";
+  if (bytes == CompileOptionsOf(effective.configuration).memoryBudget)
+    return fmt::format("--memory-budget={} ", ft::ShortBytes(bytes));
+  return fmt::format("{} of a rank of {} ", ft::ShortBytes(bytes), request.base.target.name());
+}
+
 // Flags that choose what was not given.
 absl::StatusOr<std::vector<Given>> Choose(const std::string& model, const Effective& effective,
                                           const std::vector<Given>& flags) {
@@ -102,13 +111,9 @@ absl::StatusOr<std::vector<Given>> Choose(const std::string& model, const Effect
   if (!result.beside.empty() && result.best.empty())
     return absl::InvalidArgumentError("--strategy=auto: " + NothingFits(space, result));
   if (result.best.empty())
-    return absl::InvalidArgumentError(
-        fmt::format("--strategy=auto: nothing fits {} with {} rank{}; ftc tune says by how much",
-                    request.memoryBytes == CompileOptionsOf(effective.configuration).memoryBudget
-                        ? fmt::format("--memory-budget={}", ft::ShortBytes(request.memoryBytes))
-                        : fmt::format("{} of a rank of {}", ft::ShortBytes(request.memoryBytes),
-                                      request.base.target.name()),
-                    request.base.worldSize, request.base.worldSize == 1 ? "" : "s"));
+    return absl::InvalidArgumentError(fmt::format(
+        "--strategy=auto: nothing fits {}with {} rank{}; ftc tune says by how much",
+        LimitText(request, effective), request.base.worldSize, request.base.worldSize == 1 ? "" : "s"));
   std::string text;
   for (const auto& [name, value] : ft::compiler::settingsAt(space, result.best[0].point))
     if (name != "batch" && name != "micro_steps") text += fmt::format(" {}={}", name, value);
